@@ -1,0 +1,5 @@
+//! The InfiniBand transport: LRH and GRH, BTH, extended headers, management datagrams.
+
+pub mod aeth;
+pub mod bth;
+pub mod opcode;

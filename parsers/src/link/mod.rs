@@ -1,0 +1,1 @@
+//! Link layers: Ethernet and its tags, Linux cooked, ERF, pause frames.

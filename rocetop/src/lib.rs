@@ -1,0 +1,1 @@
+//! The rocetop library: sources, command line, reports.
