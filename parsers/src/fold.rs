@@ -1,1 +1,408 @@
-//! To come.
+//! The counter fold: what kernel and userland both keep of a flow without remembering single packets.
+//!
+//! Owns: [`Counters`], one direction of one queue pair's life, and [`Counters::fold`], which adds a packet to it. The
+//! struct is the layout of the BPF map's value (`repr(C)`, no padding that matters, no pointers). What needs the set
+//! of PSNs seen (repeats, holes) is built on top of it in userland, from the [`Move`] that each fold returns.
+
+use crate::facts::{Facts, Flags};
+use crate::ib::aeth::{NakCode, Syndrome};
+use crate::ib::opcode::{Operation, Traits, Transport};
+use crate::units::{Bytes, Nanos, Psn};
+
+/// Where a request packet stands against the highest PSN seen before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Move {
+    /// No request, or of a transport whose PSNs tell nothing here (UD; RD, whose PSNs belong to an EE context).
+    None,
+    /// The first request of the flow.
+    Start,
+    /// The PSN that was due.
+    InOrder,
+    /// PSNs were skipped: this many, just before this packet.
+    Ahead(u32),
+    /// Below the highest next PSN seen.
+    Behind,
+}
+
+/// Plain sums over packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Tally {
+    /// Packets of the flow.
+    pub packets: u64,
+    /// Their bytes on the wire, as captured lengths say.
+    pub bytes: Bytes,
+    /// Request packets.
+    pub requests: u64,
+    /// READ and atomic responses.
+    pub responses: u64,
+    /// Request packets that end a message (Last or Only; READ and atomic requests too).
+    pub messages: u64,
+    /// Positive acknowledgements.
+    pub acks: u64,
+    /// Packets marked CE.
+    pub ce: u64,
+    /// Congestion notification packets.
+    pub cnps: u64,
+    /// NAKs by code 0 to 3: sequence error, invalid request, remote access error, remote operational error.
+    pub naks: [u32; 4],
+    /// NAKs with any other code.
+    pub naks_other: u32,
+    /// Receiver-not-ready NAKs.
+    pub rnr_naks: u32,
+}
+
+impl Tally {
+    /// Adds one packet.
+    #[inline(always)]
+    pub fn add(&mut self, facts: &Facts, traits: Traits, wire: Bytes) {
+        self.packets += 1;
+        self.bytes += wire;
+        self.requests += u64::from(traits.has(Traits::REQUEST));
+        self.responses += u64::from(traits.has(Traits::RESPONSE));
+        self.messages += u64::from(traits.has(Traits::REQUEST | Traits::ENDS));
+        self.ce += u64::from(facts.ecn() == 3);
+        if !traits.any(Traits::REQUEST | Traits::RESPONSE) {
+            self.add_answer(facts);
+        }
+    }
+
+    /// An ACK, NAK or CNP.
+    #[inline(always)]
+    fn add_answer(&mut self, facts: &Facts) {
+        if facts.opcode == crate::ib::opcode::Opcode::CNP {
+            self.cnps += 1;
+            return;
+        }
+        if facts.opcode.operation() != Operation::ACK || !facts.flags.has(Flags::EXTENDED) {
+            return;
+        }
+        match facts.aeth.syndrome() {
+            Syndrome::Ack(_) => self.acks += 1,
+            Syndrome::RnrNak(_) => self.rnr_naks += 1,
+            Syndrome::Nak(NakCode(code)) => match self.naks.get_mut(usize::from(code)) {
+                Some(count) => *count += 1,
+                None => self.naks_other += 1,
+            },
+            Syndrome::Reserved(_) => {}
+        }
+    }
+
+    /// Adds another tally, as when copies turn out to be repeats.
+    pub fn merge(&mut self, other: &Self) {
+        self.packets += other.packets;
+        self.bytes += other.bytes;
+        self.requests += other.requests;
+        self.responses += other.responses;
+        self.messages += other.messages;
+        self.acks += other.acks;
+        self.ce += other.ce;
+        self.cnps += other.cnps;
+        for (mine, theirs) in self.naks.iter_mut().zip(other.naks) {
+            *mine += theirs;
+        }
+        self.naks_other += other.naks_other;
+        self.rnr_naks += other.rnr_naks;
+    }
+}
+
+/// What is known of the path MTU that a READ's span in PSNs depends on.
+///
+/// A CM exchange or the payload of a First or Middle packet settles it; until then each READ whose successor's PSN is
+/// seen narrows the five that IBTA allows (IBTA 9.7.2: a READ takes ceil(length / PMTU) PSNs, at least one).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Mtu {
+    known: u16,
+    candidates: u16,
+}
+
+impl Default for Mtu {
+    fn default() -> Self {
+        Self { known: 0, candidates: 0b1_1111 }
+    }
+}
+
+impl Mtu {
+    /// The path MTU in bytes, once it is known.
+    #[must_use]
+    pub const fn get(self) -> Option<u32> {
+        match (self.known, self.candidates) {
+            (0, c) if c.count_ones() == 1 => Some(256 << c.trailing_zeros()),
+            (0, _) => None,
+            (n, _) => Some(n as u32),
+        }
+    }
+
+    /// A payload that fills a packet (First or Middle), or the CM's word: the largest counts.
+    #[inline(always)]
+    pub fn learn(&mut self, bytes: u32) {
+        if bytes > u32::from(self.known) {
+            self.known = bytes.min(u32::from(u16::MAX)) as u16;
+        }
+    }
+
+    /// PSNs that a READ of `length` bytes takes, fewest and most under what is known.
+    #[must_use]
+    pub fn spans(self, length: u32) -> (u32, u32) {
+        match self.get() {
+            Some(mtu) => (span(length, mtu), span(length, mtu)),
+            None => {
+                let largest = 256 << (15u32.saturating_sub(self.candidates.leading_zeros()) & 7);
+                let smallest = 256 << (self.candidates.trailing_zeros() & 7);
+                (span(length, largest), span(length, smallest))
+            }
+        }
+    }
+
+    /// Keeps only the MTUs under which a READ of `length` takes `psns`, if there are any.
+    pub fn narrow(&mut self, length: u32, psns: u32) -> bool {
+        if let Some(mtu) = self.get() {
+            return span(length, mtu) == psns;
+        }
+        let mut fits = 0;
+        let mut bit = 0;
+        while bit < 5 {
+            if self.candidates & 1 << bit != 0 && span(length, 256 << bit) == psns {
+                fits |= 1 << bit;
+            }
+            bit += 1;
+        }
+        if fits != 0 {
+            self.candidates = fits;
+        }
+        fits != 0
+    }
+}
+
+/// PSNs of a READ of `length` bytes under this path MTU: ceil(length / mtu), at least one (IBTA 9.7.2).
+const fn span(length: u32, mtu: u32) -> u32 {
+    let n = length.div_ceil(mtu);
+    if n == 0 { 1 } else { n }
+}
+
+/// One direction of one queue pair's life.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Counters {
+    /// Time of the first packet.
+    pub first: Nanos,
+    /// Time of the latest packet.
+    pub last: Nanos,
+    /// Sums.
+    pub tally: Tally,
+    /// PSNs that forward jumps skipped.
+    pub gap_psns: u64,
+    /// Request packets below the highest next PSN.
+    pub behind: u64,
+    /// Forward jumps.
+    pub gaps: u32,
+    /// PSN of the first request.
+    pub first_psn: Psn,
+    /// Highest next PSN. While a READ of unknown span is the last request: the least that it can be.
+    pub next_psn: Psn,
+    /// Length of that READ, whose PSN is `open_psn`; 0 when the last request's span is known.
+    open_read: u32,
+    open_psn: Psn,
+    /// What is known of the path MTU.
+    pub mtu: Mtu,
+}
+
+impl Counters {
+    /// Whether a request has been seen.
+    #[must_use]
+    pub const fn has_requests(&self) -> bool {
+        self.tally.requests != 0
+    }
+
+    /// Adds a packet, and says where it stands.
+    #[inline(always)]
+    pub fn fold(&mut self, facts: &Facts, traits: Traits, wire: Bytes, now: Nanos) -> Move {
+        if self.tally.packets == 0 {
+            self.first = now;
+        }
+        self.last = now;
+        if traits.any(Traits::REQUEST | Traits::RESPONSE)
+            && !traits.has(Traits::ENDS)
+            && facts.flags.has(Flags::EXTENDED)
+        {
+            self.mtu.learn(facts.payload);
+        }
+        let moved = if traits.has(Traits::REQUEST) { self.request(facts) } else { Move::None };
+        self.tally.add(facts, traits, wire);
+        moved
+    }
+
+    /// PSN accounting of a request.
+    #[inline(always)]
+    fn request(&mut self, facts: &Facts) -> Move {
+        if !numbered(facts.opcode.transport()) {
+            return Move::None;
+        }
+        let psn = facts.psn;
+        let read = facts.opcode.operation() == Operation::READ_REQ;
+        let was_open = self.open_read != 0;
+        if was_open {
+            self.close_read(psn);
+        }
+        if !self.has_requests() {
+            self.first_psn = psn;
+            self.advance(psn, read, facts);
+            return Move::Start;
+        }
+        let distance = psn - self.next_psn;
+        if distance < 0 {
+            self.behind += 1;
+            let end = psn + if read { self.read_span(facts) } else { 1 };
+            if end - self.next_psn > 0 {
+                self.next_psn = end;
+            }
+            return Move::Behind;
+        }
+        self.advance(psn, read, facts);
+        if distance == 0 {
+            return Move::InOrder;
+        }
+        self.gaps += 1;
+        self.gap_psns += u64::from(distance.unsigned_abs());
+        Move::Ahead(distance.unsigned_abs())
+    }
+
+    #[inline(always)]
+    fn advance(&mut self, psn: Psn, read: bool, facts: &Facts) {
+        if !read {
+            self.next_psn = psn + 1;
+            return;
+        }
+        let (fewest, most) = self.spans(facts);
+        self.next_psn = psn + fewest;
+        if fewest != most {
+            self.open_read = facts.dma_len;
+            self.open_psn = psn;
+        }
+    }
+
+    /// Fewest and most PSNs of a READ request; one where its RETH was cut.
+    fn spans(&self, facts: &Facts) -> (u32, u32) {
+        if facts.flags.has(Flags::EXTENDED) { self.mtu.spans(facts.dma_len) } else { (1, 1) }
+    }
+
+    fn read_span(&self, facts: &Facts) -> u32 {
+        self.spans(facts).0
+    }
+
+    /// Settles the span of the last READ by the request that follows it, or leaves it open while the next packet is
+    /// no new request. A span that no MTU explains is taken as it is: until the MTU is known nothing is called a gap.
+    fn close_read(&mut self, psn: Psn) {
+        let ahead = psn - self.open_psn;
+        if self.mtu.get().is_some() {
+            self.settle();
+        } else if ahead > 0 {
+            self.mtu.narrow(self.open_read, ahead.unsigned_abs());
+            self.next_psn = psn;
+            self.open_read = 0;
+        }
+    }
+
+    /// Settles the span of the last READ once the path MTU is known from elsewhere (the peer's responses, the CM).
+    pub fn settle(&mut self) {
+        if let (true, Some(mtu)) = (self.open_read != 0, self.mtu.get()) {
+            let end = self.open_psn + span(self.open_read, mtu);
+            if end - self.next_psn > 0 {
+                self.next_psn = end;
+            }
+            self.open_read = 0;
+        }
+    }
+}
+
+/// Whether the PSNs of a flow of this transport count its packets one by one.
+#[inline(always)]
+#[must_use]
+pub const fn numbered(transport: Transport) -> bool {
+    matches!(transport, Transport::Rc | Transport::Uc | Transport::Xrc)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ib::aeth::Aeth;
+    use crate::ib::opcode::Opcode;
+
+    fn packet(opcode: u8, psn: u32, payload: u32, dma_len: u32) -> Facts {
+        Facts {
+            opcode: Opcode(opcode),
+            psn: Psn::new(psn),
+            payload,
+            dma_len,
+            flags: Flags::EXTENDED,
+            ..Facts::default()
+        }
+    }
+
+    fn feed(counters: &mut Counters, facts: &Facts) -> Move {
+        counters.fold(facts, facts.opcode.traits(), Bytes(100), Nanos(1))
+    }
+
+    #[test]
+    fn gap_fill_and_repeat() {
+        let mut c = Counters::default();
+        assert_eq!(feed(&mut c, &packet(4, 0xff_fffe, 8, 0)), Move::Start);
+        assert_eq!(feed(&mut c, &packet(4, 0xff_ffff, 8, 0)), Move::InOrder);
+        assert_eq!(feed(&mut c, &packet(4, 2, 8, 0)), Move::Ahead(2));
+        assert_eq!(feed(&mut c, &packet(4, 0, 8, 0)), Move::Behind);
+        assert_eq!((c.gaps, c.gap_psns, c.behind, c.next_psn), (1, 2, 1, Psn::new(3)));
+        assert_eq!(c.tally.messages, 4);
+    }
+
+    #[test]
+    fn read_span_from_the_next_request() {
+        let mut c = Counters::default();
+        feed(&mut c, &packet(12, 10, 0, 16_384));
+        assert_eq!(c.mtu.get(), None);
+        assert_eq!(feed(&mut c, &packet(12, 26, 0, 16_384)), Move::InOrder);
+        assert_eq!(c.mtu.get(), Some(1024));
+        assert_eq!(c.next_psn, Psn::new(42));
+        assert_eq!(feed(&mut c, &packet(12, 43, 0, 16_384)), Move::Ahead(1));
+    }
+
+    #[test]
+    fn unknown_mtu_is_no_gap() {
+        let mut c = Counters::default();
+        feed(&mut c, &packet(12, 10, 0, 16_384));
+        assert_eq!(feed(&mut c, &packet(4, 1000, 8, 0)), Move::InOrder);
+        assert_eq!(c.gaps, 0);
+    }
+
+    #[test]
+    fn mtu_from_elsewhere_settles_the_last_read() {
+        let mut c = Counters::default();
+        feed(&mut c, &packet(12, 10, 0, 16_384));
+        assert_eq!(c.next_psn, Psn::new(14));
+        c.mtu.learn(1024);
+        c.settle();
+        assert_eq!(c.next_psn, Psn::new(26));
+    }
+
+    #[test]
+    fn answers_by_kind() {
+        let mut c = Counters::default();
+        for syndrome in [0x1f, 0x20, 0x60, 0x61, 0x62, 0x63, 0x64, 0x40] {
+            let mut ack = packet(0x11, 5, 0, 0);
+            ack.aeth = Aeth(syndrome << 24);
+            assert_eq!(feed(&mut c, &ack), Move::None);
+        }
+        let t = c.tally;
+        assert_eq!((t.acks, t.rnr_naks, t.naks, t.naks_other), (1, 1, [1; 4], 1));
+        feed(&mut c, &packet(0x81, 0, 16, 0));
+        assert_eq!(c.tally.cnps, 1);
+    }
+
+    #[test]
+    fn ud_has_no_order() {
+        let mut c = Counters::default();
+        assert_eq!(feed(&mut c, &packet(0x64, 5, 8, 0)), Move::None);
+        assert_eq!(feed(&mut c, &packet(0x64, 1, 8, 0)), Move::None);
+        assert_eq!((c.gaps, c.behind, c.tally.messages), (0, 0, 2));
+    }
+}
