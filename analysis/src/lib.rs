@@ -1,1 +1,26 @@
-//! To come.
+//! From packets to per-queue-pair stories.
+//!
+//! Owns: the flow table, PSN accounting of request and response spaces, pairing of directions, mirror copies, sums.
+//! May use: `rocetop-parsers`. Pure: no I/O, no clock, no threads; time is in the events. Memory grows with queue
+//! pairs, never with packets.
+#![forbid(unsafe_code)]
+
+mod cm;
+mod copies;
+mod flow;
+mod headers;
+mod pairing;
+mod responses;
+mod seen;
+mod shard;
+
+pub mod engine;
+pub mod event;
+pub mod report;
+pub mod totals;
+
+pub use engine::{Config, Engine};
+pub use event::{FrameNo, Packet};
+pub use pairing::Grade;
+pub use shard::Evicted;
+pub use totals::Totals;

@@ -79,6 +79,14 @@ impl Add<u32> for Psn {
     }
 }
 
+impl Sub<u32> for Psn {
+    type Output = Self;
+    #[inline(always)]
+    fn sub(self, n: u32) -> Self {
+        Self::new(self.0.wrapping_sub(n))
+    }
+}
+
 impl Sub for Psn {
     type Output = i32;
     /// Distance from `other` to `self`, in -2^23..2^23: the sign of the 24-bit difference (IBTA 9.7.2).

@@ -1,0 +1,150 @@
+//! The engine: packets in, flows and sums out.
+//!
+//! Always 64 virtual shards by the unordered pair of addresses, each with a 64th of the table. A thread takes some of
+//! the shards and leaves the other packets alone; [`Engine::merge`] puts the parts together. So one thread and many
+//! compute the same thing.
+
+use rocetop_parsers::{Addr, Bytes, Facts, Nanos};
+
+use crate::event::Packet;
+use crate::shard::{Evicted, Shard};
+use crate::totals::Totals;
+
+/// Virtual shards.
+pub const SHARDS: usize = 64;
+
+/// Bounds of the engine.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Flows kept at most, over all shards. A flow takes some 360 bytes.
+    pub most_flows: usize,
+    /// Flows idle for longer than this make room for new ones; `None` keeps them.
+    pub idle: Option<Nanos>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        // A bit over a million: four hundred megabytes in the worst flood.
+        Self { most_flows: 1 << 20, idle: None }
+    }
+}
+
+/// What one vantage point saw.
+#[derive(Debug)]
+pub struct Engine {
+    shards: Vec<Shard>,
+    totals: Totals,
+    part: usize,
+    parts: usize,
+}
+
+impl Engine {
+    /// An engine for every shard.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        Self::part(config, 0, 1)
+    }
+
+    /// The part of an engine that one of `parts` threads computes.
+    #[must_use]
+    pub fn part(config: Config, part: usize, parts: usize) -> Self {
+        let most = (config.most_flows / SHARDS).max(1);
+        Self {
+            shards: (0..SHARDS).map(|_| Shard::new(most, config.idle)).collect(),
+            totals: Totals::default(),
+            part,
+            parts: parts.max(1),
+        }
+    }
+
+    /// Whether a frame is this part's to account.
+    #[inline(always)]
+    #[must_use]
+    pub fn owns(&self, facts: &Facts) -> bool {
+        self.parts == 1 || shard_of(facts) % self.parts == self.part
+    }
+
+    /// Whether frames that belong to no shard (undecodable ones) are this part's to account.
+    #[must_use]
+    pub fn owns_rest(&self) -> bool {
+        self.part == 0
+    }
+
+    /// Adds a frame that [`Engine::owns`].
+    #[inline(always)]
+    pub fn packet(&mut self, packet: &Packet) {
+        self.totals.add(packet);
+        if packet.facts.is_rdma()
+            && let Some(shard) = self.shards.get_mut(shard_of(&packet.facts))
+        {
+            shard.packet(packet);
+        }
+    }
+
+    /// Adds a frame that could not be read.
+    pub fn undecodable(&mut self, at: Nanos, wire: Bytes) {
+        self.totals.undecodable(at, wire);
+    }
+
+    /// Puts the parts of one run together and settles what needs the whole of it.
+    #[must_use]
+    pub fn merge(parts: Vec<Self>) -> Self {
+        let mut parts = parts.into_iter();
+        let mut whole = parts.next().unwrap_or_else(|| Self::new(Config::default()));
+        let of = whole.parts;
+        for part in parts {
+            whole.totals.merge(&part.totals);
+            for (index, shard) in part.shards.into_iter().enumerate() {
+                if index % of == part.part
+                    && let Some(slot) = whole.shards.get_mut(index)
+                {
+                    *slot = shard;
+                }
+            }
+        }
+        whole.parts = 1;
+        whole.part = 0;
+        for shard in &mut whole.shards {
+            shard.settle();
+        }
+        whole
+    }
+
+    /// Sums over all frames.
+    #[must_use]
+    pub fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    /// Flows that had to make room.
+    #[must_use]
+    pub fn evicted(&self) -> Evicted {
+        let mut sum = Evicted::default();
+        for shard in &self.shards {
+            sum.flows += shard.evicted.flows;
+            sum.idle += shard.evicted.idle;
+            sum.packets += shard.evicted.packets;
+            sum.bytes += shard.evicted.bytes;
+        }
+        sum
+    }
+
+    pub(crate) fn shards(&self) -> &[Shard] {
+        &self.shards
+    }
+}
+
+/// The shard of a frame: the same for both directions of a pair of addresses, 0 for a frame without any.
+#[inline(always)]
+fn shard_of(facts: &Facts) -> usize {
+    const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
+    let half = |addr: &Addr| {
+        let n = u128::from_le_bytes(addr.0);
+        let folded = n as u64 ^ ((n >> 64) as u64).rotate_left(29);
+        let mixed = folded.wrapping_mul(MIX);
+        mixed ^ mixed >> 32
+    };
+    // A sum does not know its order.
+    let sum = half(&facts.src).wrapping_add(half(&facts.dst));
+    (sum.wrapping_mul(MIX) >> 58) as usize
+}

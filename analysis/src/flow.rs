@@ -1,0 +1,333 @@
+//! One direction of one queue pair's life, and what a packet does to it.
+
+use rocetop_parsers::facts::{Class, Flags};
+use rocetop_parsers::fold::{Counters, Move, numbered};
+use rocetop_parsers::ib::aeth::Syndrome;
+use rocetop_parsers::ib::opcode::{Opcode, Operation, Traits, Transport};
+use rocetop_parsers::{Addr, Facts, Nanos, Psn, Qpn};
+
+use crate::copies::{Again, Copies, Identity, Share, Suspect};
+use crate::event::{FrameNo, Packet};
+use crate::headers::{Headers, Outer};
+use crate::pairing::{Grade, Hunt};
+use crate::responses::{Awaited, Responses};
+use crate::seen::{Seen, Sight};
+
+/// What tells flows apart: the two addresses, the destination queue pair, and how RoCE was carried.
+///
+/// The transport is not part of it: a QP number belongs to one QP at a time, so another transport is another life of
+/// that number, a new epoch. CNPs reach a QP whatever its transport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    pub(crate) src: Addr,
+    pub(crate) dst: Addr,
+    /// Queue pair number in the low 24 bits, class above.
+    tag: u32,
+}
+
+impl Key {
+    #[inline(always)]
+    pub(crate) fn of(facts: &Facts) -> Self {
+        Self { src: facts.src, dst: facts.dst, tag: facts.dst_qp.0 | (facts.class as u32) << 24 }
+    }
+
+    pub(crate) fn qp(&self) -> Qpn {
+        Qpn(self.tag & 0xff_ffff)
+    }
+
+    /// The key of the way back, to this queue pair.
+    pub(crate) fn reverse(&self, qp: Qpn) -> Self {
+        Self { src: self.dst, dst: self.src, tag: qp.0 & 0xff_ffff | self.tag & 0xff00_0000 }
+    }
+
+    pub(crate) fn class(&self) -> Class {
+        match self.tag >> 24 {
+            c if c == Class::RoceV1 as u32 => Class::RoceV1,
+            c if c == Class::Infiniband as u32 => Class::Infiniband,
+            _ => Class::RoceV2,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn words(&self) -> [u64; 5] {
+        let half = |bytes: &[u8; 16]| {
+            let n = u128::from_ne_bytes(*bytes);
+            [n as u64, (n >> 64) as u64]
+        };
+        let ([a, b], [c, d]) = (half(&self.src.0), half(&self.dst.0));
+        [a, b, c, d, u64::from(self.tag)]
+    }
+}
+
+/// The index of a flow in its shard; `NONE` for no flow.
+pub(crate) type Index = u32;
+pub(crate) const NONE: Index = Index::MAX;
+
+/// A flow.
+#[derive(Clone, Debug)]
+pub(crate) struct Flow {
+    pub(crate) key: Key,
+    pub(crate) counters: Counters,
+    pub(crate) first_frame: FrameNo,
+    pub(crate) headers: Headers,
+    latest: Identity,
+    /// Repeated requests, and the Last or Only packets among them.
+    pub(crate) seen_again: u64,
+    messages_again: u64,
+    seen: Seen,
+    pub(crate) responses: Option<Box<Responses>>,
+    awaited: Awaited,
+    copies: Option<Box<Copies>>,
+    /// Next PSN that the peer has not acknowledged here.
+    pub(crate) unacked: Psn,
+    /// Most PSNs that were ever out without an acknowledgement.
+    most_in_flight: u32,
+    /// Source queue pair of a datagram flow.
+    pub(crate) src_qp: Qpn,
+    pub(crate) icrc_bad: u32,
+    pub(crate) epoch: u32,
+    /// The other direction, once paired.
+    pub(crate) peer: Index,
+    /// How it was paired.
+    pub(crate) grade: Grade,
+    pub(crate) transport: Transport,
+    /// Neighbours in the list of flows of these addresses that look for a peer.
+    pub(crate) hunt: Hunt,
+    /// The CM said that this queue pair's life is over.
+    pub(crate) ended: bool,
+    /// The peer began another life, so the next packet here does too.
+    pub(crate) orphaned: bool,
+    /// The flow has made room for another epoch and is only kept for the report.
+    pub(crate) replaced: bool,
+}
+
+impl Flow {
+    pub(crate) fn new(key: Key, frame: FrameNo, epoch: u32) -> Self {
+        Self {
+            key,
+            counters: Counters::default(),
+            first_frame: frame,
+            headers: Headers::default(),
+            latest: Identity::default(),
+            seen_again: 0,
+            messages_again: 0,
+            seen: Seen::default(),
+            responses: None,
+            awaited: Awaited::default(),
+            copies: None,
+            unacked: Psn::default(),
+            most_in_flight: 0,
+            src_qp: Qpn(0),
+            icrc_bad: 0,
+            epoch,
+            peer: NONE,
+            grade: Grade::Unpaired,
+            // Until a packet tells, only notifications have come.
+            transport: Transport::Cnp,
+            hunt: Hunt::default(),
+            ended: false,
+            orphaned: false,
+            replaced: false,
+        }
+    }
+
+    /// Whether the packet fixes the flow's transport.
+    pub(crate) fn tells_transport(facts: &Facts) -> bool {
+        facts.opcode != Opcode::CNP && facts.opcode.traits().has(Traits::KNOWN)
+    }
+
+    /// Adds a packet. `peer` is the other direction, if it is known.
+    pub(crate) fn add(&mut self, packet: &Packet, traits: Traits, peer: Option<&mut Flow>) {
+        let facts = &packet.facts;
+        if self.transport == Transport::Cnp && Self::tells_transport(facts) {
+            self.transport = facts.opcode.transport();
+        }
+        if traits.has(Traits::DETH) && facts.flags.has(Flags::EXTENDED) {
+            self.src_qp = facts.src_qp;
+        }
+        let before = self.counters.last;
+        let next = self.counters.next_psn;
+        let mtu = self.counters.mtu;
+        let moved = self.counters.fold(facts, traits, packet.wire, packet.at);
+        let mut again = self.see(facts, traits, moved, next);
+        if let Some(peer) = peer {
+            if self.counters.mtu != mtu {
+                peer.learn_mtu(self.counters.mtu.get());
+            }
+            if traits.any(Traits::AETH | Traits::RESPONSE) {
+                again.response = self.answer(facts, traits, Some(peer));
+            }
+        } else if traits.has(Traits::RESPONSE) {
+            again.response = self.answer(facts, traits, None);
+        }
+        self.place(packet, traits, before, again);
+    }
+
+    /// Sight of a request's PSN.
+    #[inline(always)]
+    fn see(&mut self, facts: &Facts, traits: Traits, moved: Move, next: Psn) -> Again {
+        let read = facts.opcode.operation() == Operation::READ_REQ;
+        let mut again = Again::default();
+        match moved {
+            Move::None => return again,
+            Move::Start => {
+                self.seen = Seen::starting(facts.psn);
+                self.unacked = facts.psn;
+            }
+            Move::InOrder if !read && next == facts.psn => {}
+            Move::InOrder | Move::Ahead(_) => self.jump(facts.psn, moved, next),
+            Move::Behind => again = self.look_back(facts, traits, read, next),
+        }
+        if read || traits.has(Traits::ATOMIC_ETH) {
+            if moved != Move::Behind {
+                self.seen.open(facts.psn + 1, (self.counters.next_psn - (facts.psn + 1)).unsigned_abs(), false);
+            }
+            self.awaited.ask(facts.psn, self.counters.next_psn);
+        }
+        let in_flight = (self.counters.next_psn - self.unacked).max(0).unsigned_abs();
+        self.most_in_flight = self.most_in_flight.max(in_flight);
+        self.seen.trim(self.counters.next_psn);
+        again
+    }
+
+    /// The frontier moved on by more than this packet: a gap, or a READ whose span is known only now.
+    #[cold]
+    fn jump(&mut self, psn: Psn, moved: Move, next: Psn) {
+        let skipped = if let Move::Ahead(n) = moved { n } else { 0 };
+        let covered = (psn - next).max(0).unsigned_abs() - skipped;
+        self.seen.open(next, covered, false);
+        self.seen.open(next + covered, skipped, true);
+    }
+
+    /// A request below the frontier: seen before, or a hole filled.
+    #[cold]
+    fn look_back(&mut self, facts: &Facts, traits: Traits, read: bool, next: Psn) -> Again {
+        let psn = facts.psn;
+        let inside = self.seen.reaches(psn);
+        let mut again = Again::default();
+        match self.seen.look(psn) {
+            Sight::Again => again.request = true,
+            // Inside a READ's range: the rest of that READ is asked for again, which is no new message.
+            Sight::First if read && inside => again.message = true,
+            Sight::First | Sight::Skipped => {}
+        }
+        again.message |= again.request && traits.has(Traits::ENDS);
+        self.seen_again += u64::from(again.request);
+        self.messages_again += u64::from(again.message);
+        if read {
+            let (span, _) = self.counters.mtu.spans(facts.dma_len);
+            self.seen.cover(psn + 1, span - 1);
+            self.seen.open(next, (self.counters.next_psn - next).max(0).unsigned_abs(), false);
+        }
+        again
+    }
+
+    /// An ACK, NAK or response for the peer's requests. Returns whether a response had been seen before.
+    fn answer(&mut self, facts: &Facts, traits: Traits, mut peer: Option<&mut Flow>) -> bool {
+        let mut again = false;
+        if traits.has(Traits::RESPONSE) {
+            let awaited = peer.as_deref().map(|p| &p.awaited);
+            let space = self.responses.get_or_insert_with(|| Box::new(Responses::starting(facts.psn, awaited)));
+            again = space.add(facts, traits, awaited);
+            let next = space.next();
+            if let Some(peer) = peer.as_deref_mut() {
+                peer.awaited.answered(next);
+            }
+        }
+        if let Some(peer) = peer {
+            // A NAK acknowledges what came before it (IBTA 9.7.5.1.2).
+            let naked = facts.opcode.operation() == Operation::ACK
+                && !matches!(facts.aeth.syndrome(), Syndrome::Ack(_) | Syndrome::Reserved(_));
+            let unacked = if naked { facts.psn } else { facts.psn + 1 };
+            let valid = peer.counters.has_requests() && unacked - peer.counters.next_psn <= 0;
+            if valid && unacked - peer.unacked > 0 {
+                peer.unacked = unacked;
+            }
+        }
+        again
+    }
+
+    /// Where the packet was seen, and whether it is a copy.
+    #[inline(always)]
+    fn place(&mut self, packet: &Packet, traits: Traits, before: Nanos, again: Again) {
+        let facts = &packet.facts;
+        let outer = Outer::of(facts, packet.iface);
+        let last = self.headers.latest();
+        let identity = Identity::of(facts);
+        let first = self.counters.tally.packets == 1;
+        let twin = identity == self.latest && !first;
+        let moved = self.headers.add(outer, facts) && outer.place() != last.place() && !first;
+        if moved || twin || self.copies.is_some() {
+            let latest = self.latest;
+            let copies = self.copies.get_or_insert_with(|| Box::new(Copies::since(latest, last.place())));
+            let (facts, place) = (&packet.facts, outer.place());
+            copies.add(Suspect { facts, traits, wire: packet.wire, at: packet.at, place, again }, before, twin);
+        }
+        self.latest = identity;
+    }
+
+    /// The path MTU, learned from the other direction or the CM.
+    pub(crate) fn learn_mtu(&mut self, mtu: Option<u32>) {
+        let Some(mtu) = mtu else { return };
+        let next = self.counters.next_psn;
+        self.counters.mtu.learn(mtu);
+        self.counters.settle();
+        let grown = (self.counters.next_psn - next).max(0).unsigned_abs();
+        if grown != 0 {
+            self.seen.open(next, grown, false);
+            self.awaited.ask(next, self.counters.next_psn);
+        }
+    }
+
+    /// Whether this request begins another life of the QP number, by its PSN alone.
+    ///
+    /// A new QP starts a message at a PSN of its own choice. Within the reach of what a real sender has in flight a
+    /// jump is loss or repetition; beyond it, or back to the very start of a flow that had long moved on, it is not.
+    pub(crate) fn begins_anew(&self, facts: &Facts, traits: Traits) -> bool {
+        let c = &self.counters;
+        if !traits.has(Traits::REQUEST | Traits::STARTS) || !c.has_requests() || !numbered(facts.opcode.transport()) {
+            return false;
+        }
+        let ahead = facts.psn - c.next_psn;
+        if ahead >= 0 {
+            return ahead >= if self.ended { 1 } else { AHEAD };
+        }
+        if self.ended && facts.psn - self.unacked < 0 {
+            return true;
+        }
+        let restarts = facts.psn == c.first_psn
+            && self.unacked == c.next_psn
+            && ahead.unsigned_abs() > 2 * self.most_in_flight.max(RESTART / 2);
+        restarts || ahead < -BACK || self.seen.below(facts.psn) > AHEAD.unsigned_abs()
+    }
+
+    /// What mirror copies added to this flow.
+    pub(crate) fn mirrored(&self) -> Share {
+        self.copies.as_ref().map_or_else(Share::default, |c| c.verdict(self.counters.tally.packets))
+    }
+
+    /// Distinct messages: Last or Only packets less the repeated ones.
+    pub(crate) fn messages(&self) -> u64 {
+        self.counters.tally.messages - self.messages_again
+    }
+
+    /// PSNs skipped and never filled.
+    pub(crate) fn never_seen(&self) -> u64 {
+        self.seen.never_seen()
+    }
+
+    /// A PSN that some request of this flow could be acknowledged with, not long ago.
+    pub(crate) fn could_answer(&self, psn: Psn) -> bool {
+        let behind = self.counters.next_psn - psn;
+        self.counters.has_requests() && behind > 0 && behind <= AHEAD && self.seen.reaches(psn)
+    }
+}
+
+/// A forward jump of at least this many PSNs to the start of a message is a new QP. 65,536 packets of 4 KiB are 268 MB
+/// lost in one piece, more than a switch buffers (SYSTEMS F9: 64-128 MB a chip).
+const AHEAD: i32 = 1 << 16;
+/// A backward jump beyond this is a new QP. The most in flight on a known path is 1.5 GB (SYSTEMS F11: 400G x 30 ms),
+/// 366,000 packets of 4 KiB.
+const BACK: i32 = 1 << 19;
+/// A return to the first PSN proves a new QP only after at least this many packets.
+const RESTART: u32 = 64;

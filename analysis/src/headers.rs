@@ -1,0 +1,148 @@
+//! What a flow's packets carry below the BTH: source ports, DSCP, VLANs, TTLs. Small sets, one comparison a packet.
+
+use rocetop_parsers::Facts;
+use rocetop_parsers::facts::Flags;
+
+/// Up to `N` distinct values; further ones are only known to exist.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Few<T, const N: usize> {
+    values: [T; N],
+    len: u8,
+    more: bool,
+}
+
+impl<T: Copy + Default + PartialEq, const N: usize> Default for Few<T, N> {
+    fn default() -> Self {
+        Self { values: [T::default(); N], len: 0, more: false }
+    }
+}
+
+impl<T: Copy + Default + PartialEq, const N: usize> Few<T, N> {
+    pub(crate) fn of(value: T) -> Self {
+        let mut few = Self::default();
+        few.add(value);
+        few
+    }
+
+    pub(crate) fn add(&mut self, value: T) {
+        if self.values().contains(&value) {
+            return;
+        }
+        match self.values.get_mut(usize::from(self.len)) {
+            Some(free) => {
+                *free = value;
+                self.len += 1;
+            }
+            None => self.more = true,
+        }
+    }
+
+    /// In the order of first sight.
+    pub(crate) fn values(&self) -> &[T] {
+        self.values.get(..usize::from(self.len)).unwrap_or_default()
+    }
+
+    /// Whether there are values beyond the ones kept.
+    pub(crate) fn more(&self) -> bool {
+        self.more
+    }
+}
+
+/// Where a packet was seen: what differs between a frame and its mirror copy. Packed for one comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) struct Place(u64);
+
+/// Place, source port and DSCP in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) struct Outer(u64);
+
+impl Outer {
+    const VLAN: u32 = 0;
+    const TTL: u32 = 16;
+    const TUNNEL: u32 = 24;
+    const TAGGED: u32 = 29;
+    const DSCP: u32 = 30;
+    const SPORT: u32 = 36;
+    const IFACE: u32 = 52;
+
+    #[inline(always)]
+    pub(crate) fn of(facts: &Facts, iface: u32) -> Self {
+        // 12 bits of interface: 4,096 of them are told apart.
+        let iface = u64::from((iface ^ facts.ifindex) & 0xfff);
+        Self(
+            u64::from(facts.vlan) << Self::VLAN
+                | u64::from(facts.ttl) << Self::TTL
+                | (facts.tunnel as u64) << Self::TUNNEL
+                | u64::from(facts.flags.has(Flags::VLAN)) << Self::TAGGED
+                | u64::from(facts.dscp()) << Self::DSCP
+                | u64::from(facts.sport) << Self::SPORT
+                | iface << Self::IFACE,
+        )
+    }
+
+    #[inline(always)]
+    pub(crate) fn place(self) -> Place {
+        Place(self.0 & !(0x3f << Self::DSCP | 0xffff << Self::SPORT))
+    }
+}
+
+/// The sets.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Headers {
+    latest: Outer,
+    pub(crate) dscp: u64,
+    pub(crate) sports: Few<u16, 4>,
+    pub(crate) vlans: Few<u16, 4>,
+    pub(crate) ttls: Few<u8, 4>,
+}
+
+impl Headers {
+    /// Takes a packet's headers in. Returns whether they differ from the packet before.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, outer: Outer, facts: &Facts) -> bool {
+        if outer == self.latest && self.ttls.len != 0 {
+            return false;
+        }
+        self.change(outer, facts);
+        true
+    }
+
+    #[cold]
+    fn change(&mut self, outer: Outer, facts: &Facts) {
+        self.latest = outer;
+        self.dscp |= 1 << facts.dscp();
+        self.sports.add(facts.sport);
+        self.ttls.add(facts.ttl);
+        if facts.flags.has(Flags::VLAN) {
+            self.vlans.add(facts.vlan);
+        }
+    }
+
+    pub(crate) fn latest(&self) -> Outer {
+        self.latest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_the_first_few() {
+        let mut few = Few::<u16, 2>::default();
+        for v in [7, 7, 0, 9] {
+            few.add(v);
+        }
+        assert_eq!((few.values(), few.more()), (&[7, 0][..], true));
+    }
+
+    #[test]
+    fn port_and_dscp_are_no_place() {
+        let a = Facts { sport: 1, tos: 0x68, ttl: 64, ..Facts::default() };
+        let b = Facts { sport: 2, tos: 0x02, ..a };
+        let c = Facts { ttl: 63, ..a };
+        assert_eq!(Outer::of(&a, 0).place(), Outer::of(&b, 0).place());
+        assert_ne!(Outer::of(&a, 0).place(), Outer::of(&c, 0).place());
+        assert_ne!(Outer::of(&a, 0).place(), Outer::of(&a, 1).place());
+    }
+}

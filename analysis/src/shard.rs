@@ -1,0 +1,409 @@
+//! The flow table of one virtual shard: every flow between the address pairs that hash here.
+
+use std::hash::BuildHasher;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
+use rocetop_parsers::ib::opcode::{Traits, Transport};
+use rocetop_parsers::icrc::Icrc;
+use rocetop_parsers::{Bytes, Nanos};
+
+use crate::cm::Cm;
+use crate::event::{FrameNo, Packet};
+use crate::flow::{Flow, Index, Key, NONE};
+use crate::pairing::{Grade, VOTES, only_port, ports_verify};
+
+/// Flows that had to make room, so that the sums stay checkable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Evicted {
+    /// Flows dropped because the table was full.
+    pub flows: u64,
+    /// Flows dropped because they had been idle for longer than the option allows.
+    pub idle: u64,
+    /// Packets that were accounted to either.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: Bytes,
+}
+
+/// Flows looked at to find the one idle for longest when the table is full.
+const SAMPLE: usize = 8;
+/// Unpaired flows of one address pair that are looked at; beyond this many, a match would prove little.
+const HUNTED: usize = 64;
+
+/// One shard.
+#[derive(Debug)]
+pub(crate) struct Shard {
+    pub(crate) flows: Vec<Flow>,
+    free: Vec<Index>,
+    keys: HashTable<Index>,
+    /// By directed address pair: the first unpaired flow.
+    hunts: HashTable<Index>,
+    cm: Cm,
+    most: usize,
+    idle: Option<Nanos>,
+    hand: usize,
+    pub(crate) evicted: Evicted,
+}
+
+const HASH: FixedState = FixedState::with_seed(0);
+
+#[inline(always)]
+fn hash_key(key: &Key) -> u64 {
+    HASH.hash_one(key.words())
+}
+
+fn hash_addresses(key: &Key) -> u64 {
+    HASH.hash_one((key.src, key.dst))
+}
+
+impl Shard {
+    pub(crate) fn new(most: usize, idle: Option<Nanos>) -> Self {
+        Self {
+            flows: Vec::new(),
+            free: Vec::new(),
+            keys: HashTable::new(),
+            hunts: HashTable::new(),
+            cm: Cm::default(),
+            most: most.max(2),
+            idle,
+            hand: 0,
+            evicted: Evicted::default(),
+        }
+    }
+
+    pub(crate) fn cm(&mut self) -> &mut Cm {
+        &mut self.cm
+    }
+
+    /// Adds a packet that carries a BTH.
+    #[inline(always)]
+    pub(crate) fn packet(&mut self, packet: &Packet) {
+        let facts = &packet.facts;
+        let traits = facts.opcode.traits();
+        let key = Key::of(facts);
+        let hash = hash_key(&key);
+        let found = self.find(&key, hash);
+        if packet.icrc == Icrc::Bad {
+            // Whatever it says may be false; a flow is not born of it.
+            if let Some(flow) = found.and_then(|i| self.flows.get_mut(i as usize)) {
+                flow.icrc_bad += 1;
+            }
+            return;
+        }
+        let index = match found {
+            Some(index) if !self.another_life(index, packet, traits) => index,
+            Some(index) => self.renew(index, packet),
+            None => self.insert(key, hash, packet.frame, 0),
+        };
+        self.add(index, packet, traits);
+    }
+
+    #[inline(always)]
+    fn add(&mut self, index: Index, packet: &Packet, traits: Traits) {
+        let i = index as usize;
+        let Some(flow) = self.flows.get_mut(i) else { return };
+        let peer = flow.peer;
+        let tells_peer = traits.any(Traits::AETH | Traits::RESPONSE)
+            || !traits.has(Traits::ENDS) && flow.counters.mtu.get() != Some(packet.facts.payload);
+        if peer != NONE && tells_peer {
+            if let Ok([flow, peer]) = self.flows.get_disjoint_mut([i, peer as usize]) {
+                flow.add(packet, traits, Some(peer));
+            }
+            return;
+        }
+        flow.add(packet, traits, None);
+        if peer == NONE {
+            self.seek(index, packet, traits);
+        }
+    }
+
+    #[inline(always)]
+    fn find(&self, key: &Key, hash: u64) -> Option<Index> {
+        self.keys.find(hash, |&i| self.flows.get(i as usize).is_some_and(|f| f.key == *key)).copied()
+    }
+
+    /// The flow with this key, if it is known.
+    pub(crate) fn flow_mut(&mut self, key: &Key) -> Option<&mut Flow> {
+        let index = self.find(key, hash_key(key))?;
+        self.flows.get_mut(index as usize)
+    }
+
+    /// Whether the packet belongs to another life of the flow's QP number.
+    #[inline(always)]
+    fn another_life(&self, index: Index, packet: &Packet, traits: Traits) -> bool {
+        let Some(flow) = self.flows.get(index as usize) else { return false };
+        let facts = &packet.facts;
+        let transport = facts.opcode.transport();
+        flow.orphaned
+            || (flow.transport != transport && flow.transport != Transport::Cnp && Flow::tells_transport(facts))
+            || flow.begins_anew(facts, traits)
+            || (traits.has(Traits::REQUEST | Traits::STARTS)
+                && flow.counters.has_requests()
+                && self.cm.promised(&flow.key).is_some_and(|p| p.start == facts.psn))
+    }
+
+    /// Starts the next epoch of a flow.
+    #[cold]
+    fn renew(&mut self, index: Index, packet: &Packet) -> Index {
+        let Some(old) = self.flows.get_mut(index as usize) else { return NONE };
+        let (key, epoch, peer) = (old.key, old.epoch + 1, old.peer);
+        old.replaced = true;
+        self.unlink(index);
+        let hash = hash_key(&key);
+        if let Ok(entry) = self.keys.find_entry(hash, |&i| i == index) {
+            entry.remove();
+        }
+        if let Some(peer) = self.flows.get_mut(peer as usize) {
+            peer.orphaned = !peer.replaced;
+        }
+        self.insert(key, hash, packet.frame, epoch)
+    }
+
+    #[cold]
+    fn insert(&mut self, key: Key, hash: u64, frame: FrameNo, epoch: u32) -> Index {
+        self.sweep();
+        let flow = Flow::new(key, frame, epoch);
+        let index = match self.free.pop() {
+            Some(index) => index,
+            None => self.flows.len() as Index,
+        };
+        match self.flows.get_mut(index as usize) {
+            Some(slot) => *slot = flow,
+            None => {
+                if self.flows.len() == self.flows.capacity() {
+                    // By a quarter: doubling would leave half of a large table empty.
+                    self.flows.reserve_exact((self.flows.len() / 4).max(8));
+                }
+                self.flows.push(flow);
+            }
+        }
+        let flows = &self.flows;
+        self.keys.insert_unique(hash, index, |&i| flows.get(i as usize).map_or(0, |f| hash_key(&f.key)));
+        self.link(index);
+        self.fulfil(index);
+        index
+    }
+
+    /// Makes room: idle flows when they may be aged out, else the longest idle of a sample when the table is full.
+    fn sweep(&mut self) {
+        let full = self.flows.len() >= self.most && self.free.is_empty();
+        if self.flows.is_empty() || (!full && self.idle.is_none()) {
+            return;
+        }
+        let mut oldest = NONE;
+        let mut oldest_at = Nanos(u64::MAX);
+        let mut newest_at = Nanos(0);
+        for _ in 0..SAMPLE.min(self.flows.len()) {
+            self.hand = (self.hand + 1) % self.flows.len();
+            let Some(flow) = self.flows.get(self.hand) else { continue };
+            // A slot that is free already has no packets.
+            if flow.counters.tally.packets == 0 {
+                continue;
+            }
+            newest_at = newest_at.max(flow.counters.last);
+            if flow.counters.last < oldest_at {
+                (oldest, oldest_at) = (self.hand as Index, flow.counters.last);
+            }
+        }
+        let idle = self.idle.is_some_and(|limit| newest_at.since(oldest_at) > limit);
+        if oldest != NONE && (full || idle) {
+            self.retire(oldest, idle);
+        }
+    }
+
+    fn retire(&mut self, index: Index, idle: bool) {
+        self.unlink(index);
+        let Some(flow) = self.flows.get(index as usize) else { return };
+        let (hash, peer) = (hash_key(&flow.key), flow.peer);
+        *(if idle { &mut self.evicted.idle } else { &mut self.evicted.flows }) += 1;
+        self.evicted.packets += flow.counters.tally.packets;
+        self.evicted.bytes += flow.counters.tally.bytes;
+        let blank = Flow::new(flow.key, flow.first_frame, 0);
+        if let Ok(entry) = self.keys.find_entry(hash, |&i| i == index) {
+            entry.remove();
+        }
+        if let Some(peer) = self.flows.get_mut(peer as usize) {
+            peer.peer = NONE;
+        }
+        if let Some(slot) = self.flows.get_mut(index as usize) {
+            *slot = blank;
+        }
+        self.free.push(index);
+    }
+
+    /// Takes in what the CM exchange promised about this flow, and pairs it with the other one it named.
+    fn fulfil(&mut self, index: Index) {
+        let Some(flow) = self.flows.get_mut(index as usize) else { return };
+        let Some(promise) = self.cm.fulfil(&flow.key) else { return };
+        flow.learn_mtu(Some(promise.mtu));
+        let other = flow.key.reverse(promise.peer);
+        if let Some(peer) = self.find(&other, hash_key(&other))
+            && self.flows.get(peer as usize).is_some_and(|p| p.peer == NONE)
+        {
+            self.pair(index, peer, Grade::Cm);
+        }
+    }
+
+    /// Looks for the other direction of an unpaired flow after a packet of it.
+    fn seek(&mut self, index: Index, packet: &Packet, traits: Traits) {
+        let Some(flow) = self.flows.get(index as usize) else { return };
+        let tally = &flow.counters.tally;
+        if tally.packets == 1 {
+            if flow.transport == Transport::Ud {
+                return self.seek_datagrams(index);
+            }
+            if let Some(only) = self.only_hunted(&flow.key, |f| ports_verify(flow, f)) {
+                return self.pair(index, only, Grade::PortHash);
+            }
+        }
+        let answers = tally.acks + tally.responses;
+        // An answer that points nowhere today may tomorrow; ask ever more rarely.
+        if traits.any(Traits::AETH | Traits::RESPONSE) && (answers < 64 || answers.is_power_of_two()) {
+            self.seek_by_answer(index, packet);
+        }
+    }
+
+    fn seek_datagrams(&mut self, index: Index) {
+        let Some(flow) = self.flows.get(index as usize) else { return };
+        let other = flow.key.reverse(flow.src_qp);
+        let wanted = flow.key.qp();
+        if let Some(peer) = self.find(&other, hash_key(&other))
+            && peer != index
+            && self.flows.get(peer as usize).is_some_and(|p| p.peer == NONE && p.src_qp == wanted)
+        {
+            self.pair(index, peer, Grade::Ud);
+        }
+    }
+
+    fn seek_by_answer(&mut self, index: Index, packet: &Packet) {
+        let Some(flow) = self.flows.get(index as usize) else { return };
+        let psn = packet.facts.psn;
+        let only = self.only_hunted(&flow.key, |f| f.transport == flow.transport && f.could_answer(psn));
+        let only = only.unwrap_or(NONE);
+        let Some(hunt) = self.flows.get_mut(index as usize).map(|f| &mut f.hunt) else { return };
+        if only == NONE || only != hunt.suspect {
+            (hunt.suspect, hunt.votes) = (only, 0);
+        }
+        hunt.votes += u8::from(only != NONE);
+        if hunt.votes >= VOTES {
+            self.pair(index, only, Grade::Ack);
+        }
+    }
+
+    /// Unpaired flows of the way back, latest first, but no more than [`HUNTED`].
+    fn hunted(&self, key: &Key) -> impl Iterator<Item = (Index, &Flow)> {
+        let back = key.reverse(key.qp());
+        let head = self.hunts.find(hash_addresses(&back), |&i| self.same_addresses(i, &back)).copied();
+        let with_index = |i: Index| Some((i, self.flows.get(i as usize)?));
+        std::iter::successors(head.and_then(with_index), move |(_, f)| with_index(f.hunt.next)).take(HUNTED)
+    }
+
+    /// The one of them that fits; `None` too where there are more of them than are looked at.
+    fn only_hunted(&self, key: &Key, fits: impl Fn(&Flow) -> bool) -> Option<Index> {
+        let mut only = None;
+        for (n, (index, flow)) in self.hunted(key).enumerate() {
+            if n + 1 == HUNTED || flow.key != *key && fits(flow) && only.replace(index).is_some() {
+                return None;
+            }
+        }
+        only
+    }
+
+    fn same_addresses(&self, index: Index, key: &Key) -> bool {
+        self.flows.get(index as usize).is_some_and(|f| f.key.src == key.src && f.key.dst == key.dst)
+    }
+
+    fn link(&mut self, index: Index) {
+        let Some(key) = self.flows.get(index as usize).map(|f| f.key) else { return };
+        let hash = hash_addresses(&key);
+        let flows = &self.flows;
+        let same = |&i: &Index| flows.get(i as usize).is_some_and(|f| f.key.src == key.src && f.key.dst == key.dst);
+        let rehash = |&i: &Index| flows.get(i as usize).map_or(0, |f| hash_addresses(&f.key));
+        let mut next = NONE;
+        match self.hunts.entry(hash, same, rehash) {
+            hashbrown::hash_table::Entry::Occupied(mut head) => next = std::mem::replace(head.get_mut(), index),
+            hashbrown::hash_table::Entry::Vacant(free) => {
+                free.insert(index);
+            }
+        }
+        if let Some(flow) = self.flows.get_mut(index as usize) {
+            flow.hunt.next = next;
+        }
+        if let Some(second) = self.flows.get_mut(next as usize) {
+            second.hunt.prev = index;
+        }
+    }
+
+    fn unlink(&mut self, index: Index) {
+        let Some(flow) = self.flows.get_mut(index as usize) else { return };
+        let (prev, next) = (flow.hunt.prev, flow.hunt.next);
+        (flow.hunt.prev, flow.hunt.next) = (NONE, NONE);
+        let hash = hash_addresses(&flow.key);
+        if let Some(after) = self.flows.get_mut(next as usize) {
+            after.hunt.prev = prev;
+        }
+        if let Some(before) = self.flows.get_mut(prev as usize) {
+            before.hunt.next = next;
+        } else if let Ok(mut head) = self.hunts.find_entry(hash, |&i| i == index) {
+            if next == NONE {
+                head.remove();
+            } else {
+                *head.get_mut() = next;
+            }
+        }
+    }
+
+    fn pair(&mut self, a: Index, b: Index, grade: Grade) {
+        self.unlink(a);
+        self.unlink(b);
+        if let Ok([one, two]) = self.flows.get_disjoint_mut([a as usize, b as usize]) {
+            (one.peer, one.grade) = (b, grade);
+            (two.peer, two.grade) = (a, grade);
+            let (mine, theirs) = (one.counters.mtu.get(), two.counters.mtu.get());
+            one.learn_mtu(theirs);
+            two.learn_mtu(mine);
+        }
+    }
+
+    /// Pairs what the evidence of the whole capture allows: answers that only ever pointed to one flow, then equal
+    /// ports that no other flow of these hosts has.
+    pub(crate) fn settle(&mut self) {
+        let unpaired = |shard: &Self, i: Index| {
+            shard
+                .flows
+                .get(i as usize)
+                .is_some_and(|f| f.peer == NONE && f.counters.tally.packets != 0 && f.transport != Transport::Ud)
+        };
+        for index in 0..self.flows.len() as Index {
+            let Some(suspect) = self.flows.get(index as usize).map(|f| f.hunt.suspect) else { continue };
+            if suspect == NONE || !unpaired(self, index) || !unpaired(self, suspect) {
+                continue;
+            }
+            let rivals = self
+                .flows
+                .get(suspect as usize)
+                .map_or(0, |s| self.hunted(&s.key).filter(|(_, f)| f.hunt.suspect == suspect).count());
+            if rivals == 1 {
+                self.pair(index, suspect, Grade::Ack);
+            }
+        }
+        for index in 0..self.flows.len() as Index {
+            if !unpaired(self, index) {
+                continue;
+            }
+            if let Some(other) = self.only_same_port(index)
+                && self.only_same_port(other) == Some(index)
+            {
+                self.pair(index, other, Grade::Ports);
+            }
+        }
+    }
+
+    /// The one unpaired flow of the way back with the same port and transport.
+    fn only_same_port(&self, index: Index) -> Option<Index> {
+        let flow = self.flows.get(index as usize)?;
+        let port = only_port(flow)?;
+        self.only_hunted(&flow.key, |f| f.transport == flow.transport && only_port(f) == Some(port))
+    }
+}
