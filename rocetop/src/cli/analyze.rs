@@ -1,0 +1,123 @@
+//! `rocetop analyze`: a report of one or more captures.
+
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+use indicatif::{ProgressBar, ProgressStyle};
+use rocetop_analysis::Config;
+use rocetop_analysis::report::Ledger;
+use rocetop_parsers::Nanos;
+
+use super::Exit;
+use crate::filter::Filter;
+use crate::report::select::{Host, QpNumber, Selection};
+use crate::report::{json, text};
+use crate::run::{self, Options, Outcome};
+use crate::source::{Stop, Timeline};
+
+/// Report what captures say about every queue pair
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Several files are one time line of one vantage point, such as the parts of a ring buffer or \
+    one host's interfaces. Exit codes: 0 analysed, 2 usage or I/O error, 3 a capture is cut or corrupt and was \
+    analysed as far as it goes.")]
+pub struct Args {
+    /// Captures: pcap or pcapng, also inside .gz, .zst or .xz; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// Print the report as JSON (rocetop.report/1)
+    #[arg(long)]
+    json: bool,
+
+    /// Analyse only frames that pass this tcpdump filter
+    #[arg(short = 'f', long, value_name = "BPF")]
+    filter: Option<String>,
+
+    /// Show only connections with this queue pair number (decimal or 0x...)
+    #[arg(long, value_name = "N")]
+    qpn: Option<QpNumber>,
+
+    /// Show only connections with this address or GID
+    #[arg(long, value_name = "A")]
+    host: Option<Host>,
+
+    /// Show at most this many connections in the text report
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    top: usize,
+
+    /// Read with this many threads; the report is the same
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    threads: usize,
+
+    /// Keep at most this many flows; the longest idle make room
+    #[arg(long, value_name = "N", default_value_t = Config::default().most_flows)]
+    max_flows: usize,
+
+    /// Let flows that were idle for this many seconds make room
+    #[arg(long, value_name = "SECONDS")]
+    idle: Option<u64>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// A capture that cannot be opened, a filter that is not valid, output that fails.
+pub fn run(args: &Args) -> anyhow::Result<Exit> {
+    let stop = Stop::new();
+    signal_hook::flag::register(signal_hook::consts::SIGINT, stop.flag()).context("cannot listen for Ctrl-C")?;
+    signal_hook::flag::register(signal_hook::consts::SIGTERM, stop.flag()).context("cannot listen for SIGTERM")?;
+    let options = Options {
+        threads: args.threads,
+        engine: Config { most_flows: args.max_flows, idle: args.idle.map(|s| Nanos(s.saturating_mul(1_000_000_000))) },
+        filter: args.filter.as_deref().map(Filter::new).transpose()?,
+    };
+    let timeline = Timeline::open_with(&args.files, stop)?;
+    let outcome = with_progress(timeline, &options);
+    for capture in outcome.captures.iter().filter(|c| !c.complete) {
+        let problem = capture.problem.as_deref().unwrap_or("it was not read to its end");
+        anstream::eprintln!("rocetop: {}: {problem}", capture.path);
+    }
+    print(args, &outcome).or_else(quiet_pipe).context("cannot write the report")?;
+    let complete = outcome.captures.iter().all(|c| c.complete);
+    Ok(if complete { Exit::Clean } else { Exit::Incomplete })
+}
+
+/// Reads it all, with a bar on standard error when someone is looking and it takes a while.
+fn with_progress(timeline: Timeline, options: &Options) -> Outcome {
+    if !io::stderr().is_terminal() {
+        return run::run(timeline, options, |_, _| {});
+    }
+    let bar = ProgressBar::new(0);
+    let style = "{bar:30} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} to go";
+    if let Ok(style) = ProgressStyle::with_template(style) {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(200));
+    let outcome = run::run(timeline, options, |done, total| {
+        bar.set_length(total.unwrap_or(done).0);
+        bar.set_position(done.0);
+    });
+    bar.finish_and_clear();
+    outcome
+}
+
+fn print(args: &Args, outcome: &Outcome) -> io::Result<()> {
+    let ledger = Ledger::new(&outcome.engine);
+    let chosen = Selection { qpn: args.qpn, host: args.host.clone() };
+    let captures = &outcome.captures;
+    // Takes colours off where nobody wants them: no terminal, NO_COLOR.
+    let mut out = BufWriter::new(anstream::stdout());
+    if args.json {
+        json::write(&mut out, captures, &ledger, &chosen)?;
+    } else {
+        text::write(&mut out, captures, &ledger, &text::Shown { chosen, top: args.top })?;
+    }
+    out.flush()
+}
+
+/// A reader that has seen enough (`| head`) is no error.
+fn quiet_pipe(error: io::Error) -> io::Result<()> {
+    if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) }
+}

@@ -1,0 +1,72 @@
+//! The report as one JSON object: `rocetop.report/1`. Flows are written as they are read, so a million of them take
+//! no more memory than one.
+
+use std::cell::Cell;
+use std::io::{self, Write};
+
+use rocetop_analysis::report::{ConnectionReport, FlowReport, Ledger};
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+
+use super::select::Selection;
+use crate::source::CaptureSummary;
+
+/// Name and version of the contract.
+pub const SCHEMA: &str = "rocetop.report/1";
+
+/// Writes the report, and a line feed.
+///
+/// # Errors
+/// Those of the writer.
+pub fn write(out: &mut impl Write, captures: &[CaptureSummary], ledger: &Ledger<'_>, chosen: &Selection) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, &Report { captures, ledger, chosen })?;
+    out.write_all(b"\n")
+}
+
+struct Report<'a> {
+    captures: &'a [CaptureSummary],
+    ledger: &'a Ledger<'a>,
+    chosen: &'a Selection,
+}
+
+impl Serialize for Report<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut report = serializer.serialize_struct("report", 7)?;
+        report.serialize_field("schema", SCHEMA)?;
+        report.serialize_field("captures", self.captures)?;
+        report.serialize_field("totals", &self.ledger.totals())?;
+        report.serialize_field("flows", &Each(Cell::new(Some(self.flows()))))?;
+        report.serialize_field("connections", &Each(Cell::new(Some(self.connections()))))?;
+        report.serialize_field("taps", &[(); 0])?;
+        report.serialize_field("findings", &[(); 0])?;
+        report.end()
+    }
+}
+
+impl Report<'_> {
+    fn connections(&self) -> impl Iterator<Item = ConnectionReport> + '_ {
+        self.ledger.connections().filter(|c| {
+            self.chosen.is_all() || c.flows.iter().filter_map(|&f| self.ledger.flow(f)).any(|f| self.chosen.fits(&f))
+        })
+    }
+
+    fn flows(&self) -> impl Iterator<Item = FlowReport> + '_ {
+        let mut ids: Option<Vec<u32>> = None;
+        if !self.chosen.is_all() {
+            let mut chosen: Vec<u32> = self.connections().flat_map(|c| c.flows).collect();
+            chosen.sort_unstable();
+            ids = Some(chosen);
+        }
+        let all = if ids.is_none() { 0..self.ledger.len() as u32 } else { 0..0 };
+        all.chain(ids.into_iter().flatten()).filter_map(|id| self.ledger.flow(id))
+    }
+}
+
+/// An iterator written as an array while it runs.
+struct Each<I>(Cell<Option<I>>);
+
+impl<I: Iterator<Item: Serialize>> Serialize for Each<I> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.take().into_iter().flatten())
+    }
+}

@@ -1,0 +1,5 @@
+//! What a run is shown as. One file a form: [`json`] for programs, [`text`] for people.
+
+pub mod json;
+pub mod select;
+pub mod text;

@@ -1,0 +1,228 @@
+//! Connections, the ones in trouble first.
+
+use std::cmp::Reverse;
+use std::io::{self, Write};
+
+use rocetop_analysis::Grade;
+use rocetop_analysis::report::{ConnectionReport, FlowReport, Ledger};
+
+use super::Shown;
+use super::figures::{bytes, count, counted, duration, share};
+use super::page::{BAD, HEAD, PLAIN, Page};
+
+/// What is wrong with some flows: sums of the figures that a healthy flow has none of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Trouble {
+    again: u64,
+    gaps: u64,
+    gap_psns: u64,
+    never_seen: u64,
+    responses_again: u64,
+    response_gaps: u64,
+    naks: u64,
+    rnr_naks: u64,
+    icrc_bad: u64,
+}
+
+impl Trouble {
+    fn of(flow: &FlowReport) -> Self {
+        Self {
+            again: flow.requests.seen_again,
+            gaps: flow.requests.gaps,
+            gap_psns: flow.requests.gap_psns,
+            never_seen: flow.requests.never_seen,
+            responses_again: flow.responses.seen_again,
+            response_gaps: flow.responses.gaps,
+            naks: flow.naks.total(),
+            rnr_naks: u64::from(flow.rnr_naks),
+            icrc_bad: u64::from(flow.icrc_bad),
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.again += other.again;
+        self.gaps += other.gaps;
+        self.gap_psns += other.gap_psns;
+        self.never_seen += other.never_seen;
+        self.responses_again += other.responses_again;
+        self.response_gaps += other.response_gaps;
+        self.naks += other.naks;
+        self.rnr_naks += other.rnr_naks;
+        self.icrc_bad += other.icrc_bad;
+    }
+
+    fn weight(&self) -> u64 {
+        self.again
+            + self.gap_psns
+            + self.responses_again
+            + self.response_gaps
+            + self.naks
+            + self.rnr_naks
+            + self.icrc_bad
+    }
+
+    /// The figures that are not zero, for a sentence.
+    pub(super) fn words(&self) -> Vec<String> {
+        let gaps = || {
+            let filled = match self.never_seen {
+                0 => "all filled later".to_owned(),
+                n => format!("{} never seen", count(n)),
+            };
+            format!("{} of {} ({filled})", counted(self.gaps, "gap"), counted(self.gap_psns, "PSN"))
+        };
+        let words = [
+            (self.again, counted(self.again, "request") + " seen again"),
+            (self.gaps, gaps()),
+            (self.responses_again, counted(self.responses_again, "response") + " seen again"),
+            (self.response_gaps, counted(self.response_gaps, "gap") + " in responses"),
+            (self.naks, counted(self.naks, "NAK")),
+            (self.rnr_naks, counted(self.rnr_naks, "RNR NAK")),
+            (self.icrc_bad, counted(self.icrc_bad, "bad ICRC")),
+        ];
+        words.into_iter().filter(|&(n, _)| n != 0).map(|(_, words)| words).collect()
+    }
+}
+
+/// All chosen connections, and the ones to show.
+pub(super) struct Story {
+    pub(super) connections: u64,
+    pub(super) troubled: u64,
+    pub(super) trouble: Trouble,
+    pub(super) blocks: Vec<Block>,
+}
+
+impl Story {
+    pub(super) fn of(ledger: &Ledger<'_>, shown: &Shown) -> Self {
+        let mut story = Self { connections: 0, troubled: 0, trouble: Trouble::default(), blocks: Vec::new() };
+        for connection in ledger.connections() {
+            let flows: Vec<FlowReport> = connection.flows.iter().filter_map(|&id| ledger.flow(id)).collect();
+            if !flows.iter().any(|f| shown.chosen.fits(f)) {
+                continue;
+            }
+            let mut trouble = Trouble::default();
+            for flow in &flows {
+                trouble.add(&Trouble::of(flow));
+            }
+            story.connections += 1;
+            story.troubled += u64::from(trouble != Trouble::default());
+            story.trouble.add(&trouble);
+            story.blocks.push(Block { trouble, connection, flows });
+            // Now and then, so that a million connections take no more memory than a few.
+            if story.blocks.len() > shown.top.saturating_mul(2).saturating_add(64) {
+                story.keep(shown.top);
+            }
+        }
+        story.keep(shown.top);
+        story
+    }
+
+    fn keep(&mut self, top: usize) {
+        self.blocks.sort_by_key(|b| (Reverse((b.trouble.weight(), b.bytes())), b.connection.id));
+        self.blocks.truncate(top);
+    }
+}
+
+/// One connection.
+pub(super) struct Block {
+    trouble: Trouble,
+    connection: ConnectionReport,
+    flows: Vec<FlowReport>,
+}
+
+impl Block {
+    fn bytes(&self) -> u64 {
+        self.flows.iter().map(|f| f.bytes).sum()
+    }
+
+    pub(super) fn write<W: Write>(&self, page: &mut Page<'_, W>) -> io::Result<()> {
+        let Some(flow) = self.flows.first() else { return Ok(()) };
+        let back = self.flows.get(1);
+        let near = match back.map(|b| b.dst_qp).or(flow.src_qp) {
+            Some(qp) => format!("{} qp {qp}", flow.src),
+            None => flow.src.clone(),
+        };
+        let arrow = if back.is_some() { "<->" } else { "->" };
+        let mut figures = vec![format!("{near} {arrow}"), format!("{} qp {}", flow.dst, flow.dst_qp), flow.transport.to_owned()];
+        if flow.epoch != 0 {
+            figures.push(format!("epoch {}", flow.epoch));
+        }
+        figures.push(paired(self.connection.paired_by).to_owned());
+        page.figures(HEAD, &format!("#{:<3} ", self.connection.id), &figures)?;
+        page.figures(PLAIN, "     ", &self.shared())?;
+        direction(page, "  -> ", flow)?;
+        match back {
+            Some(back) => direction(page, "  <- ", back),
+            None => Ok(()),
+        }
+    }
+
+    /// What both directions have: class, MTU, DSCP, VLAN.
+    fn shared(&self) -> Vec<String> {
+        let mut figures = Vec::new();
+        let Some(flow) = self.flows.first() else { return figures };
+        if flow.class != "rocev2" {
+            figures.push(flow.class.to_owned());
+        }
+        if let Some(mtu) = self.flows.iter().find_map(|f| f.mtu) {
+            figures.push(format!("MTU {mtu}"));
+        }
+        let list = |name: &str, each: &dyn Fn(&FlowReport) -> Vec<String>| {
+            let mut all: Vec<String> = self.flows.iter().flat_map(each).collect();
+            all.dedup();
+            (!all.is_empty()).then(|| format!("{name} {}", all.join(", ")))
+        };
+        figures.extend(list("UDP source port", &|f| f.udp_sports.iter().map(u16::to_string).collect()));
+        figures.extend(list("DSCP", &|f| f.dscp.iter().map(u8::to_string).collect()));
+        figures.extend(list("VLAN", &|f| f.vlan.iter().map(|v| format!("{} PCP {}", v.id, v.pcp)).collect()));
+        figures
+    }
+}
+
+fn paired(grade: Grade) -> &'static str {
+    match grade {
+        Grade::Cm => "paired by CM",
+        Grade::PortHash => "paired by port hash",
+        Grade::Ack => "paired by ACKs",
+        Grade::Ports => "paired by equal ports",
+        Grade::Ud => "paired by source QP",
+        Grade::Unpaired => "other direction not seen",
+    }
+}
+
+fn direction<W: Write>(page: &mut Page<'_, W>, label: &str, flow: &FlowReport) -> io::Result<()> {
+    let r = &flow.requests;
+    let mut figures =
+        vec![counted(flow.packets, "packet"), bytes(flow.bytes), duration(flow.last_ns.saturating_sub(flow.first_ns))];
+    if r.messages != 0 {
+        figures.push(counted(r.messages, "message"));
+    }
+    if let (Some(first), Some(next)) = (r.first_psn, r.next_psn) {
+        figures.push(format!("PSN {first} to {}", next.wrapping_sub(1) & 0xff_ffff));
+    }
+    if flow.responses.packets != 0 {
+        figures.push(counted(flow.responses.packets, "response"));
+    }
+    if flow.acks != 0 {
+        figures.push(counted(flow.acks, "ACK"));
+    }
+    if flow.ce != 0 {
+        figures.push(format!("{} CE ({})", count(flow.ce), share(flow.ce, flow.packets)));
+    }
+    if flow.cnps != 0 {
+        figures.push(counted(flow.cnps, "CNP"));
+    }
+    if flow.mirror_copies != 0 {
+        figures.push(format!("{} mirrored", count(flow.mirror_copies)));
+    }
+    page.figures(PLAIN, label, &figures)?;
+    let mut words = Trouble::of(flow).words();
+    let naks = [
+        (flow.naks.psn_sequence_error, "PSN sequence error"),
+        (flow.naks.invalid_request, "invalid request"),
+        (flow.naks.remote_access_error, "remote access error"),
+        (flow.naks.remote_operational_error, "remote operational error"),
+        (flow.naks.other, "other code"),
+    ];
+    words.extend(naks.into_iter().filter(|&(n, _)| n != 0).map(|(n, kind)| format!("{} {kind}", count(u64::from(n)))));
+    if words.is_empty() { Ok(()) } else { page.figures(BAD, "     ", &words) }
+}

@@ -1,0 +1,157 @@
+//! The report for people: 80 columns, what matters first.
+
+mod connections;
+mod figures;
+mod page;
+
+use std::io::{self, Write};
+
+use rocetop_analysis::report::{Ledger, TotalsReport};
+
+use self::connections::Story;
+use self::figures::{bytes, count, counted, duration, rate, share, time};
+use self::page::{BAD, DIM, GOOD, HEAD, PLAIN, Page};
+use super::select::Selection;
+use crate::source::CaptureSummary;
+
+/// What to show.
+#[derive(Clone, Debug)]
+pub struct Shown {
+    /// Which connections.
+    pub chosen: Selection,
+    /// How many of them.
+    pub top: usize,
+}
+
+/// Writes the report.
+///
+/// # Errors
+/// Those of the writer.
+pub fn write(out: &mut impl Write, captures: &[CaptureSummary], ledger: &Ledger<'_>, shown: &Shown) -> io::Result<()> {
+    let mut page = Page::new(out);
+    let totals = ledger.totals();
+    for capture in captures {
+        captured(&mut page, capture)?;
+    }
+    page.gap()?;
+    sums(&mut page, &totals, captures)?;
+    page.gap()?;
+    let story = Story::of(ledger, shown);
+    verdict(&mut page, &totals, &story)?;
+    for block in &story.blocks {
+        page.gap()?;
+        block.write(&mut page)?;
+    }
+    page.gap()?;
+    more(&mut page, &story, shown)
+}
+
+/// One capture: what it is, when it was taken, and what is wrong with it.
+fn captured<W: Write>(page: &mut Page<'_, W>, capture: &CaptureSummary) -> io::Result<()> {
+    page.words(HEAD, "", &capture.path)?;
+    let mut figures: Vec<String> = [&capture.format, &capture.link_type].into_iter().flatten().cloned().collect();
+    figures.push(counted(capture.frames, "frame"));
+    figures.push(bytes(capture.bytes.0));
+    if let (Some(first), Some(last)) = (capture.first_ns, capture.last_ns) {
+        figures.push(duration(last.since(first).0));
+        page.figures(PLAIN, "  ", &figures)?;
+        page.words(DIM, "  ", &format!("{} UTC to {} UTC", time(first.0), time(last.0)))?;
+    } else {
+        page.figures(PLAIN, "  ", &figures)?;
+    }
+    match &capture.problem {
+        Some(problem) => page.words(BAD, "  ", &format!("Not complete: {problem}. What comes before is analysed.")),
+        None => Ok(()),
+    }
+}
+
+fn sums<W: Write>(page: &mut Page<'_, W>, t: &TotalsReport, captures: &[CaptureSummary]) -> io::Result<()> {
+    let some = |n: u64, what: &str| (n != 0).then(|| format!("{} {what}", count(n)));
+    let mut frames = vec![format!("{} RoCEv2 ({})", count(t.roce_frames), share(t.roce_frames, t.frames))];
+    let rest = [
+        some(t.rocev1_frames, "RoCEv1"),
+        some(t.infiniband_frames, "InfiniBand"),
+        some(t.pfc_frames, "PFC/pause"),
+        some(t.other_frames, "other"),
+        some(t.undecodable_frames, "undecodable"),
+        some(t.mirror_copies, "mirror copies, counted once"),
+    ];
+    frames.extend(rest.into_iter().flatten());
+    page.figures(PLAIN, "Frames   ", &frames)?;
+    let first = captures.iter().filter_map(|c| c.first_ns).min();
+    let last = captures.iter().filter_map(|c| c.last_ns).max();
+    if let (Some(first), Some(last)) = (first, last)
+        && let Some(rate) = rate(t.bytes, last.since(first).0)
+    {
+        page.figures(PLAIN, "Rate     ", &[format!("{rate} on average over {}", duration(last.since(first).0))])?;
+    }
+    if t.icrc.ok + t.icrc.bad + t.icrc.unknown == 0 {
+        return Ok(());
+    }
+    let icrc = [
+        Some(format!("{} ok", count(t.icrc.ok))),
+        some(t.icrc.bad, "bad"),
+        some(t.icrc.unknown, "unknown (cut by the snap length)"),
+    ];
+    let style = if t.icrc.bad == 0 { PLAIN } else { BAD };
+    page.figures(style, "ICRC     ", &icrc.into_iter().flatten().collect::<Vec<_>>())?;
+    let ecn = [
+        some(t.ecn.not_ect, "not-ECT"),
+        some(t.ecn.ect0, "ECT(0)"),
+        some(t.ecn.ect1, "ECT(1)"),
+        some(t.ecn.ce, "CE"),
+        some(t.cnp, "CNP"),
+    ];
+    page.figures(PLAIN, "ECN      ", &ecn.into_iter().flatten().collect::<Vec<_>>())?;
+    let mut opcodes: Vec<_> = t.opcodes.iter().collect();
+    opcodes.sort_by_key(|&(_, n)| std::cmp::Reverse(n));
+    let opcodes: Vec<String> = opcodes.into_iter().map(|(opcode, n)| format!("{} {opcode}", count(n))).collect();
+    page.figures(PLAIN, "Opcodes  ", &opcodes)
+}
+
+/// The sentence that a hurried reader reads.
+fn verdict<W: Write>(page: &mut Page<'_, W>, t: &TotalsReport, story: &Story) -> io::Result<()> {
+    if t.roce_frames + t.rocev1_frames + t.infiniband_frames == 0 {
+        page.words(BAD, "", "No RoCE or InfiniBand frame was found.")?;
+        return page.words(
+            PLAIN,
+            "",
+            "Verbs traffic of a hardware NIC bypasses the kernel, so tcpdump on its network device sees none of it. \
+             Capture on the RDMA device, at a switch mirror, or on a DPU.",
+        );
+    }
+    let connections = counted(story.connections, "connection");
+    if story.connections == 0 {
+        return page.words(BAD, "", "No connection fits the selection.");
+    }
+    if story.troubled == 0 {
+        page.words(GOOD, "", &format!("Clean: {connections}, no gaps, no repeats, no NAKs, no damage."))?;
+    } else {
+        let of = format!("{} of {connections} in trouble: ", count(story.troubled));
+        page.words(BAD, "", &(of + &story.trouble.words().join(", ") + "."))?;
+    }
+    if t.evicted.flows != 0 {
+        let lost = format!(
+            "{} made room for newer ones (the table was full; --max-flows raises it): {} of theirs are not below.",
+            counted(t.evicted.flows, "flow"),
+            counted(t.evicted.packets, "packet")
+        );
+        page.words(BAD, "", &lost)?;
+    }
+    Ok(())
+}
+
+fn more<W: Write>(page: &mut Page<'_, W>, story: &Story, shown: &Shown) -> io::Result<()> {
+    let hidden = story.connections - story.blocks.len() as u64;
+    if hidden != 0 {
+        let clean = story.connections - story.troubled;
+        let note = format!(
+            "{} more ({} of all are clean). --top {} shows more of them.",
+            count(hidden),
+            count(clean),
+            shown.top.saturating_mul(4)
+        );
+        page.words(DIM, "", &note)?;
+    }
+    page.words(DIM, "", "See also: --qpn N or --host A for some connections, --json for every figure.")
+}
