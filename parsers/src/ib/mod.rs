@@ -1,5 +1,16 @@
 //! The InfiniBand transport: LRH and GRH, BTH, extended headers, management datagrams.
 
+mod be;
+
 pub mod aeth;
+pub mod atomic_ack_eth;
+pub mod atomic_eth;
 pub mod bth;
+pub mod deth;
+pub mod feth;
+pub mod ieth;
+pub mod imm_dt;
 pub mod opcode;
+pub mod rdeth;
+pub mod reth;
+pub mod xrceth;
