@@ -13,4 +13,5 @@ pub mod imm_dt;
 pub mod opcode;
 pub mod rdeth;
 pub mod reth;
+pub mod transport;
 pub mod xrceth;
