@@ -75,7 +75,7 @@ mod tests {
         assert_eq!(get32::<2, 20>(&b), 0x0203_0405);
         assert_eq!(get24::<2, 20>(&b), 0x02_0304);
         assert_eq!(get16::<7, 20>(&b), 0x0708);
-        put24::<17, 20>(&mut b, 0xff_1234_56);
+        put24::<17, 20>(&mut b, 0xff12_3456);
         assert_eq!(b[16..], [0, 0x12, 0x34, 0x56]);
         assert_eq!(get128::<4, 20>(&b)[..5], [4, 5, 6, 7, 8]);
     }

@@ -112,8 +112,8 @@ mod tests {
                 transaction: TransactionId(transaction),
                 local: CommId(local),
                 remote: CommId(remote),
-                message: message,
-                service_timeout: service_timeout,
+                message,
+                service_timeout,
             };
             prop_assert_eq!(Mra::load(&built.bytes()[..], 0, built.transaction), Ok(built));
         }

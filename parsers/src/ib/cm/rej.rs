@@ -198,7 +198,7 @@ mod tests {
                 transaction: TransactionId(transaction),
                 local: CommId(local),
                 remote: CommId(remote),
-                message: message,
+                message,
                 reason: RejectReason(reason),
             };
             prop_assert_eq!(Rej::load(&built.bytes()[..], 0, built.transaction), Ok(built));

@@ -143,10 +143,10 @@ mod tests {
                 remote: CommId(remote),
                 qpn: Qpn(qpn),
                 starting_psn: Psn::new(starting_psn),
-                responder_resources: responder_resources,
-                initiator_depth: initiator_depth,
-                target_ack_delay: target_ack_delay,
-                rnr_retry: rnr_retry,
+                responder_resources,
+                initiator_depth,
+                target_ack_delay,
+                rnr_retry,
             };
             prop_assert_eq!(Rep::load(&built.bytes()[..], 0, built.transaction), Ok(built));
         }

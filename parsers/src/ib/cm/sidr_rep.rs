@@ -153,7 +153,7 @@ mod tests {
                 status: SidrStatus(status),
                 qpn: Qpn(qpn),
                 service: ServiceId(service),
-                qkey: qkey,
+                qkey,
             };
             prop_assert_eq!(SidrRep::load(&built.bytes()[..], 0, built.transaction), Ok(built));
         }

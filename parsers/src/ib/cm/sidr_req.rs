@@ -130,7 +130,7 @@ mod tests {
             let built = SidrReq {
                 transaction: TransactionId(transaction),
                 request: CommId(request),
-                pkey: pkey,
+                pkey,
                 service: ServiceId(service),
                 ip: None,
             };
