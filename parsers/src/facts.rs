@@ -65,6 +65,8 @@ impl Flags {
     pub const CUT: Self = Self(1 << 8);
     /// The outer IP packet carries an IPv6 header (a mapped address alone does not tell for RoCEv1).
     pub const IPV6: Self = Self(1 << 9);
+    /// BTH: version and reserved bits are all clear, as every NIC sends them.
+    pub const RESERVED_CLEAR: Self = Self(1 << 10);
 
     /// Both sets together.
     #[must_use]

@@ -19,6 +19,7 @@ pub mod ib;
 pub mod link;
 pub mod net;
 
+pub mod detail;
 pub mod dissect;
 pub mod facts;
 pub mod fold;
@@ -27,6 +28,7 @@ pub mod sport;
 
 pub use addr::Addr;
 pub use cut::{Cut, Layer};
+pub use detail::{Detail, detail};
 pub use dissect::{Link, dissect};
 pub use facts::{Class, Facts};
 pub use units::{Bytes, Nanos, Psn, Qpn};

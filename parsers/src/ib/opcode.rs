@@ -196,7 +196,7 @@ impl Opcode {
     }
 
     /// The traits by the rules of IBTA table 38 and 9.2-9.4, A14 (XRC), A19 (FLUSH, ATOMIC WRITE).
-    const fn derive(self) -> Traits {
+    pub(crate) const fn derive(self) -> Traits {
         use Traits as T;
         if self.0 == Self::CNP.0 {
             return Traits(T::KNOWN);
