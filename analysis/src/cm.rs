@@ -6,17 +6,18 @@
 
 use std::collections::VecDeque;
 
-use rocetop_parsers::{Addr, Psn, Qpn};
+use rocetop_parsers::ib::cm::{CmMessage, CommId};
+use rocetop_parsers::{Bytes, Psn, Qpn};
 
 use crate::flow::Key;
 
 /// One side of an exchange, as a REQ or REP gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Offer {
-    pub(crate) qp: Qpn,
-    pub(crate) start: Psn,
-    /// Path MTU in bytes; the requester's counts.
-    pub(crate) mtu: u32,
+struct Offer {
+    qp: Qpn,
+    start: Psn,
+    /// Path MTU; only a REQ gives it.
+    mtu: Option<Bytes>,
 }
 
 /// What is known about a flow before its first packet.
@@ -26,14 +27,14 @@ pub(crate) struct Promise {
     pub(crate) peer: Qpn,
     /// PSN of the first request.
     pub(crate) start: Psn,
-    pub(crate) mtu: u32,
+    pub(crate) mtu: Option<Bytes>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Request {
-    src: Addr,
-    dst: Addr,
-    comm_id: u32,
+    /// The flow of management datagrams that it came in.
+    way: Key,
+    comm_id: CommId,
     offer: Offer,
 }
 
@@ -50,25 +51,31 @@ pub(crate) struct Cm {
 }
 
 impl Cm {
-    /// A REQ from `src`.
-    pub(crate) fn request(&mut self, src: Addr, dst: Addr, comm_id: u32, offer: Offer) {
-        let request = Request { src, dst, comm_id, offer };
+    /// A message in a flow of management datagrams. Returns the flow whose life a DREQ ends.
+    pub(crate) fn message(&mut self, way: Key, message: &CmMessage) -> Option<Key> {
+        match message {
+            CmMessage::Req(req) => {
+                let offer = Offer { qp: req.qpn, start: req.starting_psn, mtu: req.path_mtu.bytes() };
+                self.request(Request { way, comm_id: req.local, offer });
+            }
+            CmMessage::Rep(rep) => {
+                self.reply(way, rep.remote, Offer { qp: rep.qpn, start: rep.starting_psn, mtu: None });
+            }
+            CmMessage::Dreq(dreq) => return Some(way.to(dreq.remote_qpn)),
+            _ => {}
+        }
+        None
+    }
+
+    fn request(&mut self, request: Request) {
         if !self.requests.contains(&request) {
             push(&mut self.requests, request);
         }
     }
 
-    /// A REP from `src` to the requester's `comm_id`. `key` makes a flow's key of (source, destination, queue pair).
-    pub(crate) fn reply(
-        &mut self,
-        src: Addr,
-        dst: Addr,
-        comm_id: u32,
-        offer: Offer,
-        key: impl Fn(Addr, Addr, Qpn) -> Key,
-    ) {
-        let asked = |r: &&Request| r.src == dst && r.dst == src && r.comm_id == comm_id;
-        let Some(&request) = self.requests.iter().rev().find(asked) else { return };
+    fn reply(&mut self, way: Key, comm_id: CommId, offer: Offer) {
+        let back = way.reverse(Qpn::GSI);
+        let Some(&request) = self.requests.iter().rev().find(|r| r.way == back && r.comm_id == comm_id) else { return };
         if self.answered.contains(&(request, offer)) {
             return;
         }
@@ -76,8 +83,8 @@ impl Cm {
         let mtu = request.offer.mtu;
         let to_responder = Promise { peer: request.offer.qp, start: offer.start, mtu };
         let to_requester = Promise { peer: offer.qp, start: request.offer.start, mtu };
-        push(&mut self.promises, (key(dst, src, offer.qp), to_responder));
-        push(&mut self.promises, (key(src, dst, request.offer.qp), to_requester));
+        push(&mut self.promises, (back.to(offer.qp), to_responder));
+        push(&mut self.promises, (way.to(request.offer.qp), to_requester));
     }
 
     /// What was promised about this flow.

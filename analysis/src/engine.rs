@@ -4,7 +4,8 @@
 //! the shards and leaves the other packets alone; [`Engine::merge`] puts the parts together. So one thread and many
 //! compute the same thing.
 
-use rocetop_parsers::{Addr, Bytes, Facts, Nanos};
+use rocetop_parsers::icrc::Icrc;
+use rocetop_parsers::{Addr, Bytes, Detail, Facts, Nanos};
 
 use crate::event::Packet;
 use crate::shard::{Evicted, Shard};
@@ -78,6 +79,16 @@ impl Engine {
             && let Some(shard) = self.shards.get_mut(shard_of(&packet.facts))
         {
             shard.packet(packet);
+        }
+    }
+
+    /// Adds what a frame carries beside its facts, after the frame itself.
+    pub fn detail(&mut self, packet: &Packet, detail: &Detail) {
+        let Detail::Cm(message) = detail;
+        if packet.icrc != Icrc::Bad
+            && let Some(shard) = self.shards.get_mut(shard_of(&packet.facts))
+        {
+            shard.connection_message(&packet.facts, message);
         }
     }
 

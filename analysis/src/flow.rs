@@ -35,9 +35,14 @@ impl Key {
         Qpn(self.tag & 0xff_ffff)
     }
 
-    /// The key of the way back, to this queue pair.
+    /// The key of another flow of this way, to that queue pair.
+    pub(crate) fn to(&self, qp: Qpn) -> Self {
+        Self { tag: qp.0 & 0xff_ffff | self.tag & 0xff00_0000, ..*self }
+    }
+
+    /// The key of the way back, to that queue pair.
     pub(crate) fn reverse(&self, qp: Qpn) -> Self {
-        Self { src: self.dst, dst: self.src, tag: qp.0 & 0xff_ffff | self.tag & 0xff00_0000 }
+        Self { src: self.dst, dst: self.src, ..self.to(qp) }
     }
 
     pub(crate) fn class(&self) -> Class {

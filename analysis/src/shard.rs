@@ -4,9 +4,10 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
+use rocetop_parsers::ib::cm::CmMessage;
 use rocetop_parsers::ib::opcode::{Traits, Transport};
 use rocetop_parsers::icrc::Icrc;
-use rocetop_parsers::{Bytes, Nanos};
+use rocetop_parsers::{Bytes, Facts, Nanos};
 
 use crate::cm::Cm;
 use crate::event::{FrameNo, Packet};
@@ -72,8 +73,16 @@ impl Shard {
         }
     }
 
-    pub(crate) fn cm(&mut self) -> &mut Cm {
-        &mut self.cm
+    /// Takes in a connection management message.
+    pub(crate) fn connection_message(&mut self, facts: &Facts, message: &CmMessage) {
+        let Some(ended) = self.cm.message(Key::of(facts), message) else { return };
+        let Some(index) = self.find(&ended, hash_key(&ended)) else { return };
+        let Some(flow) = self.flows.get_mut(index as usize) else { return };
+        flow.ended = true;
+        let peer = flow.peer;
+        if let Some(peer) = self.flows.get_mut(peer as usize) {
+            peer.ended = true;
+        }
     }
 
     /// Adds a packet that carries a BTH.
@@ -121,12 +130,6 @@ impl Shard {
     #[inline(always)]
     fn find(&self, key: &Key, hash: u64) -> Option<Index> {
         self.keys.find(hash, |&i| self.flows.get(i as usize).is_some_and(|f| f.key == *key)).copied()
-    }
-
-    /// The flow with this key, if it is known.
-    pub(crate) fn flow_mut(&mut self, key: &Key) -> Option<&mut Flow> {
-        let index = self.find(key, hash_key(key))?;
-        self.flows.get_mut(index as usize)
     }
 
     /// Whether the packet belongs to another life of the flow's QP number.
@@ -236,7 +239,7 @@ impl Shard {
     fn fulfil(&mut self, index: Index) {
         let Some(flow) = self.flows.get_mut(index as usize) else { return };
         let Some(promise) = self.cm.fulfil(&flow.key) else { return };
-        flow.learn_mtu(Some(promise.mtu));
+        flow.learn_mtu(promise.mtu.map(|Bytes(n)| n as u32));
         let other = flow.key.reverse(promise.peer);
         if let Some(peer) = self.find(&other, hash_key(&other))
             && self.flows.get(peer as usize).is_some_and(|p| p.peer == NONE)

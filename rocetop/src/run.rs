@@ -99,9 +99,7 @@ fn account(engine: &mut Engine, frame: &Frame<'_>) {
     }
     let packet = Packet { frame: frame.number, at: frame.ts, wire, iface: frame.iface, facts, icrc };
     engine.packet(&packet);
-    if has_detail(&facts)
-        && let Some(detail) = detail::detail(frame.bytes, &facts)
-    {
+    if let Some(detail) = detail(frame.bytes, &facts) {
         engine.detail(&packet, &detail);
     }
 }
