@@ -125,8 +125,10 @@ impl Copies {
     /// What is to be taken off a flow of `packets`, as the evidence stands.
     pub(crate) fn verdict(&self, packets: u64) -> Share {
         let mut share = Share::default();
-        // A flow that only changed its path has few second sights among the packets of the new place.
-        if self.moved.tally.packets * 2 >= self.at_home.min(self.elsewhere).max(1) && self.moved.tally.packets > 0 {
+        let moved = self.moved.tally.packets;
+        // Half of what either place saw at least. A flow that only changed its path saw nothing more at its first one.
+        let both = moved * 2 >= self.at_home.min(self.elsewhere) && self.at_home >= LEAST_DOUBLES;
+        if moved != 0 && (both || moved * 2 >= self.elsewhere) {
             share = self.moved;
         }
         let doubled = self.doubled.tally.packets;

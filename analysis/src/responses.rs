@@ -59,6 +59,7 @@ impl Responses {
 
 /// PSN ranges of READs and atomics that await their answers, merged where they touch.
 #[derive(Clone, Debug, Default)]
+#[allow(clippy::box_collection, reason = "eight bytes in every flow, for the few that READ")]
 pub(crate) struct Awaited(Option<Box<Vec<(Psn, Psn)>>>);
 
 impl Awaited {

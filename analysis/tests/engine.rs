@@ -1,0 +1,339 @@
+//! What the engine makes of small hand-made captures.
+
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod kit;
+
+use kit::*;
+use rocetop_analysis::{Config, Grade};
+use rocetop_parsers::icrc::Icrc;
+use rocetop_parsers::{Facts, Qpn, sport};
+
+/// Requester 1 with QP 17, responder 2 with QP 19.
+fn connection() -> (Way, Way) {
+    let port = sport::of_qps(Qpn(17), Qpn(19));
+    (way(1, 2, 19, port), way(2, 1, 17, port))
+}
+
+#[test]
+fn go_back_n_at_the_requester_is_repeats_without_a_gap() {
+    let (out, back) = connection();
+    let mut tap = Tap::default();
+    for psn in 100..108 {
+        tap.send(out, WRITE_ONLY, psn);
+    }
+    tap.nak(back, 103, 3);
+    for psn in 103..108 {
+        tap.send(out, WRITE_ONLY, psn);
+    }
+    tap.ack(back, 107, 8);
+    let seen = tap.finish();
+    let r = &seen.flows[0].requests;
+    assert_eq!((r.packets, r.seen_again, r.behind, r.filled, r.gaps, r.messages), (13, 5, 5, 0, 0, 8));
+    assert_eq!((r.first_psn, r.next_psn), (Some(100), Some(108)));
+    assert_eq!(seen.flows[1].naks.psn_sequence_error, 1);
+    assert_eq!(seen.connections[0].paired_by, Grade::PortHash);
+}
+
+#[test]
+fn go_back_n_at_the_responder_is_gap_and_fill() {
+    let (out, back) = connection();
+    let mut tap = Tap::default();
+    for psn in [100, 101, 104, 105] {
+        tap.send(out, WRITE_ONLY, psn);
+    }
+    tap.nak(back, 102, 2);
+    for psn in 102..107 {
+        tap.send(out, WRITE_ONLY, psn);
+    }
+    let r = tap.finish().flows[0].requests;
+    assert_eq!((r.gaps, r.gap_psns, r.behind, r.filled, r.seen_again, r.never_seen), (1, 2, 4, 2, 2, 0));
+    assert_eq!(r.messages, 7);
+}
+
+#[test]
+fn the_psn_wraps() {
+    let (out, _) = connection();
+    let mut tap = Tap::default();
+    for n in 0..10 {
+        tap.send(out, WRITE_ONLY, (0xff_fffa + n) & 0xff_ffff);
+    }
+    let r = tap.finish().flows[0].requests;
+    assert_eq!((r.gaps, r.behind, r.next_psn), (0, 0, Some(4)));
+}
+
+#[test]
+fn a_clean_read_among_writes_has_no_gap_in_either_space() {
+    let (out, back) = connection();
+    let mut tap = Tap::default();
+    tap.send(out, WRITE_FIRST, 5).send(out, WRITE_LAST, 6).ack(back, 6, 1);
+    tap.read(out, 7, 4096).send(out, WRITE_ONLY, 11).read(out, 12, 1000).read(out, 13, 3000);
+    tap.send(back, READ_FIRST, 7).send(back, READ_MIDDLE, 8).send(back, READ_MIDDLE, 9).send(back, READ_LAST, 10);
+    tap.ack(back, 11, 3).send(back, READ_ONLY, 12);
+    tap.send(back, READ_FIRST, 13).send(back, READ_MIDDLE, 14).send(back, READ_LAST, 15);
+    // The peer's own requests arrive at the same QP number, in a PSN space of their own.
+    tap.send(back, SEND_ONLY, 0x70_0000).send(back, SEND_ONLY, 0x70_0001);
+    let seen = tap.finish();
+    assert_eq!(seen.flows.len(), 2);
+    for flow in &seen.flows {
+        let (q, p) = (&flow.requests, &flow.responses);
+        assert_eq!((q.gaps, q.behind, q.seen_again, p.gaps, p.seen_again), (0, 0, 0, 0, 0));
+    }
+    assert_eq!(seen.flows[0].requests.next_psn, Some(16));
+    assert_eq!(seen.flows[1].responses.packets, 8);
+    assert_eq!(seen.flows[0].mtu, Some(1024));
+}
+
+#[test]
+fn a_read_asked_for_again_from_its_middle_is_one_message() {
+    let (out, back) = connection();
+    let mut tap = Tap::default();
+    tap.read(out, 100, 8192);
+    tap.send(back, READ_FIRST, 100).send(back, READ_MIDDLE, 101).send(back, READ_MIDDLE, 104);
+    tap.read(out, 102, 6144);
+    for (opcode, psn) in [(READ_FIRST, 102), (READ_MIDDLE, 103), (READ_MIDDLE, 104), (READ_LAST, 107)] {
+        tap.send(back, opcode, psn);
+    }
+    let seen = tap.finish();
+    let (q, p) = (&seen.flows[0].requests, &seen.flows[1].responses);
+    assert_eq!((q.packets, q.messages, q.behind, q.seen_again, q.gaps, q.never_seen), (2, 1, 1, 0, 0, 0));
+    assert_eq!((p.gaps, p.gap_psns, p.seen_again), (2, 4, 1));
+}
+
+#[test]
+fn a_new_life_of_a_qp_number_is_an_epoch_and_no_gap() {
+    let (out, back) = connection();
+    let mut tap = Tap::default();
+    for psn in 10..20 {
+        tap.send(out, WRITE_ONLY, psn).ack(back, psn, psn - 9);
+    }
+    for psn in 0x60_0000..0x60_0005 {
+        tap.send(out, WRITE_ONLY, psn).ack(back, psn, psn - 0x5f_ffff);
+    }
+    let seen = tap.finish();
+    assert_eq!(seen.flows.iter().map(|f| f.epoch).collect::<Vec<_>>(), [0, 0, 1, 1]);
+    assert!(seen.flows.iter().all(|f| f.requests.gaps == 0 && f.requests.behind == 0));
+    assert_eq!(seen.connections.iter().map(|c| c.flows.clone()).collect::<Vec<_>>(), [[0, 1], [2, 3]]);
+    assert!(seen.connections.iter().all(|c| c.paired_by == Grade::PortHash));
+}
+
+#[test]
+fn a_qp_number_that_starts_over_at_its_first_psn_is_an_epoch() {
+    let (out, back) = connection();
+    let mut tap = Tap::default();
+    for _ in 0..2 {
+        for psn in 0..200 {
+            tap.send(out, WRITE_ONLY, psn).ack(back, psn, psn + 1);
+        }
+    }
+    let seen = tap.finish();
+    assert_eq!(seen.flows.len(), 4);
+    assert!(seen.flows.iter().all(|f| f.requests.seen_again == 0));
+}
+
+#[test]
+fn going_back_to_the_first_psn_after_a_lost_ack_is_a_repeat() {
+    let (out, back) = connection();
+    let mut tap = Tap::default();
+    for _ in 0..2 {
+        for psn in 0..8 {
+            tap.send(out, WRITE_ONLY, psn);
+        }
+        tap.ack(back, 7, 8);
+    }
+    let seen = tap.finish();
+    assert_eq!((seen.flows.len(), seen.flows[0].requests.seen_again), (2, 8));
+}
+
+#[test]
+fn another_transport_is_another_life() {
+    let (out, _) = connection();
+    let mut tap = Tap::default();
+    tap.send(out, WRITE_ONLY, 1).send(out, 0x2a, 900).send(out, CNP, 0);
+    let seen = tap.finish();
+    assert_eq!(seen.flows.iter().map(|f| (f.transport, f.epoch)).collect::<Vec<_>>(), [("RC", 0), ("UC", 1)]);
+    assert_eq!(seen.flows[1].cnps, 1);
+}
+
+#[test]
+fn notifications_come_before_and_after() {
+    let (out, _) = connection();
+    let mut tap = Tap::default();
+    tap.send(out, CNP, 0).send(out, WRITE_ONLY, 5).send(out, CNP, 0);
+    let seen = tap.finish();
+    assert_eq!((seen.flows.len(), seen.flows[0].transport, seen.flows[0].cnps), (1, "RC", 2));
+    assert_eq!(seen.totals.cnp, 2);
+}
+
+#[test]
+fn answers_pair_flows_whose_ports_say_nothing() {
+    let (out, back) = (way(1, 2, 500, 111), way(2, 1, 600, 222));
+    let (other, other_back) = (way(1, 2, 501, 111), way(2, 1, 601, 222));
+    let mut tap = Tap::default();
+    for n in 0..5 {
+        tap.send(out, WRITE_ONLY, 1000 + n).send(other, WRITE_ONLY, 900_000 + n);
+        tap.ack(other_back, 900_000 + n, n + 1).ack(back, 1000 + n, n + 1);
+    }
+    let seen = tap.finish();
+    let pairs: Vec<_> = seen.connections.iter().map(|c| (c.flows.clone(), c.paired_by)).collect();
+    assert_eq!(pairs, [(vec![0, 3], Grade::Ack), (vec![1, 2], Grade::Ack)]);
+}
+
+#[test]
+fn equal_answers_leave_it_open() {
+    let (out, back) = (way(1, 2, 500, 111), way(2, 1, 600, 222));
+    let (other, other_back) = (way(1, 2, 501, 111), way(2, 1, 601, 222));
+    let mut tap = Tap::default();
+    for psn in 0..5 {
+        tap.send(out, WRITE_ONLY, psn).send(other, WRITE_ONLY, psn);
+        tap.ack(other_back, psn, psn + 1).ack(back, psn, psn + 1);
+    }
+    let seen = tap.finish();
+    assert_eq!(seen.connections.len(), 4);
+    assert!(seen.connections.iter().all(|c| c.paired_by == Grade::Unpaired));
+}
+
+#[test]
+fn equal_ports_pair_what_is_left() {
+    let mut tap = Tap::default();
+    tap.send(way(1, 2, 500, 111), WRITE_ONLY, 5).send(way(2, 1, 600, 111), WRITE_ONLY, 90);
+    let seen = tap.finish();
+    assert_eq!((seen.connections.len(), seen.connections[0].paired_by), (1, Grade::Ports));
+}
+
+#[test]
+fn datagrams_pair_by_their_source_qp() {
+    let (out, back) = (way(1, 2, 500, 111), way(2, 1, 600, 222));
+    let mut tap = Tap::default();
+    for (way, src_qp) in [(out, 600), (back, 500), (out, 600)] {
+        tap.facts_at(way, Facts { src_qp: Qpn(src_qp), ..Tap::facts(way, 0x64, 7) });
+    }
+    let seen = tap.finish();
+    assert_eq!((seen.connections.len(), seen.connections[0].paired_by), (1, Grade::Ud));
+    assert_eq!((seen.flows[0].src_qp, seen.flows[0].requests.first_psn), (Some(600), None));
+    assert_eq!((seen.flows[0].requests.messages, seen.flows[0].requests.seen_again), (2, 0));
+}
+
+#[test]
+fn a_mirror_of_both_ports_is_counted_once() {
+    let (out, back) = connection();
+    let routed = Way { ttl: 63, ..out };
+    let answered = Way { ttl: 63, ..back };
+    let mut tap = Tap::default();
+    for psn in 0..40 {
+        tap.send(out, WRITE_ONLY, psn).send(routed, WRITE_ONLY, psn);
+        tap.ack(back, psn, psn + 1).ack(answered, psn, psn + 1);
+    }
+    let seen = tap.finish();
+    assert_eq!(seen.totals.mirror_copies, 80);
+    let (a, b) = (&seen.flows[0], &seen.flows[1]);
+    assert_eq!((a.packets, a.requests.packets, a.requests.seen_again, a.requests.behind), (40, 40, 0, 0));
+    assert_eq!((a.requests.messages, b.packets, b.acks), (40, 40, 40));
+}
+
+#[test]
+fn repeats_stay_repeats_under_a_mirror() {
+    let (out, _) = connection();
+    let routed = Way { ttl: 63, ..out };
+    let mut tap = Tap::default();
+    for psn in (0..20).chain(10..30) {
+        tap.send(out, WRITE_ONLY, psn).send(routed, WRITE_ONLY, psn);
+    }
+    let seen = tap.finish();
+    let r = &seen.flows[0].requests;
+    assert_eq!((seen.flows[0].packets, r.seen_again, r.behind, r.messages), (40, 10, 10, 30));
+}
+
+#[test]
+fn a_new_path_is_no_mirror() {
+    let (out, _) = connection();
+    let detour = Way { ttl: 62, ..out };
+    let mut tap = Tap::default();
+    for psn in 0..100 {
+        tap.send(out, WRITE_ONLY, psn);
+    }
+    for psn in 96..200 {
+        tap.send(detour, WRITE_ONLY, psn);
+    }
+    let seen = tap.finish();
+    assert_eq!((seen.totals.mirror_copies, seen.flows[0].requests.seen_again), (0, 4));
+}
+
+#[test]
+fn a_doubled_capture_is_a_mirror_and_a_doubling_network_is_not() {
+    let (out, _) = connection();
+    let double = |every: u32| {
+        let mut tap = Tap::default();
+        for psn in 0..100 {
+            tap.send(out, WRITE_ONLY, psn);
+            if psn % every == 0 {
+                tap.send(out, WRITE_ONLY, psn);
+            }
+        }
+        tap.finish()
+    };
+    let mirror = double(1);
+    assert_eq!((mirror.totals.mirror_copies, mirror.flows[0].requests.seen_again), (100, 0));
+    let network = double(5);
+    assert_eq!((network.totals.mirror_copies, network.flows[0].requests.seen_again), (0, 20));
+}
+
+#[test]
+fn damaged_frames_tell_nothing() {
+    let (out, _) = connection();
+    let mut tap = Tap::default();
+    tap.send(out, WRITE_ONLY, 5);
+    tap.packet(out, Tap::facts(out, WRITE_ONLY, 77), Icrc::Bad);
+    let ghost = way(1, 2, 0x13_0013, 9);
+    tap.packet(ghost, Tap::facts(ghost, WRITE_ONLY, 6), Icrc::Bad);
+    tap.send(out, WRITE_ONLY, 6);
+    let seen = tap.finish();
+    assert_eq!((seen.flows.len(), seen.flows[0].packets, seen.flows[0].icrc_bad), (1, 2, 1));
+    assert_eq!((seen.flows[0].requests.gaps, seen.totals.icrc.bad), (0, 2));
+}
+
+#[test]
+fn a_flood_makes_room_and_the_sums_stay() {
+    let mut tap = Tap::with(Config { most_flows: 64 * 16, idle: None });
+    for n in 0..10_000 {
+        tap.send(way(1, 2, n, 5), WRITE_ONLY, 1);
+    }
+    let seen = tap.finish();
+    let kept: u64 = seen.flows.iter().map(|f| f.packets).sum();
+    assert!(seen.flows.len() <= 16);
+    assert_eq!(kept + seen.totals.evicted.packets, 10_000);
+    assert_eq!(seen.totals.frames, 10_000);
+}
+
+#[test]
+fn a_busy_flow_outlives_a_flood() {
+    let (out, _) = connection();
+    let mut tap = Tap::with(Config { most_flows: 64 * 16, idle: None });
+    for n in 0..2_000 {
+        tap.send(out, WRITE_ONLY, n).send(way(1, 2, 0x1_0000 + n, 5), WRITE_ONLY, 1);
+    }
+    let seen = tap.finish();
+    assert_eq!(seen.flows[0].packets, 2_000);
+}
+
+#[test]
+fn idle_flows_are_aged_out_by_option() {
+    let mut tap = Tap::with(Config { idle: Some(rocetop_parsers::Nanos(1_000_000_000)), ..Config::default() });
+    for n in 0..100 {
+        tap.send(way(1, 2, n, 5), WRITE_ONLY, 1).wait(100_000_000);
+    }
+    let seen = tap.finish();
+    assert!(seen.flows.len() < 40, "{} are left", seen.flows.len());
+    assert_eq!(seen.flows.len() as u64 + seen.totals.evicted.idle_flows, 100);
+}
+
+#[test]
+fn unknown_opcodes_are_kept_as_such() {
+    let (out, _) = connection();
+    let mut tap = Tap::default();
+    tap.send(out, WRITE_ONLY, 1).send(out, 0xdf, 0x123456).send(out, WRITE_ONLY, 2);
+    let seen = tap.finish();
+    assert_eq!((seen.flows.len(), seen.flows[0].packets, seen.flows[0].requests.gaps), (1, 3, 0));
+    let names: Vec<String> = seen.totals.opcodes.iter().map(|(o, _)| o.to_string()).collect();
+    assert_eq!(names, ["RC_WRITE_ONLY", "T6_31"]);
+}
