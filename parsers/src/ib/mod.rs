@@ -3,3 +3,7 @@
 pub mod aeth;
 pub mod bth;
 pub mod opcode;
+
+pub mod grh;
+pub mod lrh;
+pub mod transport;
