@@ -6,7 +6,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 /// An address as RoCE itself writes it: a GID.
 ///
 /// IPv4 is mapped (`::ffff:a.b.c.d`, IBTA annex A17.4.4); IPv6 and GIDs are themselves; a native InfiniBand LID
-/// without a GRH is kept in the last two bytes under the prefix [`Addr::LID`], which no unicast address has.
+/// without a GRH is kept in the last two bytes under the prefix `Addr::LID`, which no unicast address has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct Addr(pub [u8; 16]);
