@@ -84,8 +84,8 @@ impl Engine {
 
     /// Adds what a frame carries beside its facts, after the frame itself.
     pub fn detail(&mut self, packet: &Packet, detail: &Detail) {
-        let Detail::Cm(message) = detail;
-        if packet.icrc != Icrc::Bad
+        if let Detail::Cm(message) = detail
+            && packet.icrc != Icrc::Bad
             && let Some(shard) = self.shards.get_mut(shard_of(&packet.facts))
         {
             shard.connection_message(&packet.facts, message);

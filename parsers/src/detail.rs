@@ -2,12 +2,13 @@
 
 use core::fmt;
 
-use crate::facts::{Facts, Flags};
+use crate::facts::{Class, Facts, Flags};
 use crate::ib::bth::Bth;
 use crate::ib::cm::CmMessage;
 use crate::ib::deth::Deth;
 use crate::ib::mad::Mad;
 use crate::ib::opcode::Opcode;
+use crate::link::pause::Pause;
 use crate::units::{Bytes, Qpn};
 use crate::window::Window;
 
@@ -17,12 +18,17 @@ use crate::window::Window;
 pub enum Detail {
     /// A connection management message.
     Cm(CmMessage),
+    /// A PFC or global pause frame.
+    Pause(Pause),
 }
 
 /// The detail of a frame that `facts` were read from; `None` for nearly every one. Cheap to ask.
 #[inline]
 #[must_use]
 pub fn detail<W: Window + ?Sized>(frame: &W, facts: &Facts) -> Option<Detail> {
+    if facts.class == Class::Pause {
+        return Pause::load(frame, usize::from(facts.l3)).ok().flatten().map(Detail::Pause);
+    }
     // A management datagram is a whole UD message to the general service interface, always of one size (IBTA 13.4.2,
     // 13.5.1). Its length is checked by the headers, so that a cut one is read as far as it goes.
     if facts.opcode != Opcode::UD_SEND_ONLY
@@ -41,6 +47,7 @@ impl fmt::Display for Detail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cm(message) => message.fmt(f),
+            Self::Pause(pause) => pause.fmt(f),
         }
     }
 }
@@ -48,7 +55,6 @@ impl fmt::Display for Detail {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::facts::Class;
     use crate::ib::cm::Attribute;
     use crate::ib::cm::rtu::Rtu;
     use crate::ib::mad::{MadClass, TransactionId};
@@ -86,6 +92,14 @@ mod tests {
         for had in 0..frame.len() {
             assert_eq!(look(&frame, had).is_some(), had >= Bth::LEN + Deth::LEN + Mad::LEN + Rtu::LEN);
         }
+    }
+
+    #[test]
+    fn decodes_a_pause() {
+        let pause = Pause::pfc().with_class(3, 0xffff);
+        let facts = Facts { class: Class::Pause, ..Facts::default() };
+        assert_eq!(detail(&pause.bytes()[..], &facts), Some(Detail::Pause(pause)));
+        assert_eq!(detail(&pause.bytes()[..19], &facts), None);
     }
 
     #[test]

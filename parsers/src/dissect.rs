@@ -1,7 +1,22 @@
 //! The one packet walker: from the first byte of a frame to [`Facts`].
+//!
+//! The way to a RoCEv2 packet on plain Ethernet is one straight line: a load a header, no loop. Everything that
+//! only captures have (tunnels, MPLS) hangs behind `DEPTH > 0` and is not compiled for the kernel.
 
-use crate::cut::Cut;
-use crate::facts::Facts;
+mod ip;
+mod tunnel;
+
+use crate::addr::Addr;
+use crate::cut::{Cut, Layer};
+use crate::facts::{Class, Facts, Flags, Tunnel};
+use crate::ib::grh::Grh;
+use crate::ib::lrh::{Lnh, Lrh};
+use crate::ib::{bth::Bth, transport};
+use crate::link::erf::{self, Erf};
+use crate::link::ethernet::{EtherType, Ethernet};
+use crate::link::sll::{Sll1, Sll2};
+use crate::link::{pause, vlan::Vlan};
+use crate::net::protocol::Protocol;
 use crate::window::Window;
 
 /// What a frame starts with.
@@ -17,12 +32,207 @@ pub enum Link {
     Erf,
 }
 
+/// Bytes of the ICRC, the last thing of every packet with a BTH (IBTA 7.8.1).
+const ICRC: usize = 4;
+
+/// The header that a walk comes to next.
+#[derive(Clone, Copy)]
+enum Next {
+    Ethernet,
+    Typed(EtherType),
+    Ip,
+    Lrh,
+}
+
+/// What a packet carries in a tunnel: the header to go on with, where it is, and where the tunnel's payload ends.
+#[derive(Clone, Copy)]
+struct Inner {
+    tunnel: Tunnel,
+    next: Next,
+    at: usize,
+    end: usize,
+}
+
+/// A packet read to its end (`None`), or to the tunnel that it carries.
+type Walked = Result<Option<Inner>, Cut>;
+
 /// Walks one frame. `DEPTH` is how many encapsulations are looked into: 0 in the kernel, 2 over capture files.
+///
+/// GRE, ERSPAN, VXLAN and GENEVE cost one of `DEPTH` each; an MPLS stack costs none, but is not looked into at 0.
+/// When RoCE is found in a tunnel, all facts are the inner packet's and [`Facts::tunnel`] names the innermost
+/// encapsulation around it. When it is not, the facts are the outermost IP packet's, with [`Class::Other`].
+/// A length in the frame outranks the capture: bytes past the IP total length are no part of the packet, and a
+/// datagram to port 4791 that has no room for BTH and ICRC is [`Class::Other`]. Every longer one is
+/// [`Class::RoceV2`]: whether it is what it says is for the ICRC to tell. Pause frames have the offset of their opcode
+/// in [`Facts::l3`], for [`pause::Pause::load`].
 ///
 /// # Errors
 /// [`Cut`] when the frame ends before its kind is known, up to and including the BTH. A cut further on yields the
 /// facts before it, with [`crate::facts::Flags::CUT`].
+#[inline(always)]
 pub fn dissect<const DEPTH: usize, W: Window + ?Sized>(frame: &W, link: Link) -> Result<Facts, Cut> {
-    let _ = (frame, link, DEPTH);
-    Ok(Facts::default())
+    // Offsets in `Facts` have 16 bits: one level of headers takes at most 9 KiB of them (four IPv6 extensions).
+    const { assert!(DEPTH <= 4) };
+    let mut facts = Facts::default();
+    let inner = match link {
+        Link::Ethernet => packet::<DEPTH, W>(frame, Next::Ethernet, 0, &mut facts)?,
+        _ => other_link::<DEPTH, W>(frame, link, &mut facts)?,
+    };
+    if DEPTH > 0
+        && let Some(inner) = inner
+    {
+        return tunnel::walk::<DEPTH, W>(frame, inner, &facts);
+    }
+    close(frame, &mut facts);
+    Ok(facts)
+}
+
+/// Marks what the capture cut.
+#[inline(always)]
+fn close<W: Window + ?Sized>(frame: &W, facts: &mut Facts) {
+    facts.flags = facts.flags.when(frame.len() < facts.end as usize, Flags::CUT);
+}
+
+/// Steps over the header that a capture puts before the first real one.
+fn other_link<const DEPTH: usize, W: Window + ?Sized>(frame: &W, link: Link, facts: &mut Facts) -> Walked {
+    let (next, at) = match link {
+        Link::Ethernet => (Next::Ethernet, 0),
+        Link::RawIp => (Next::Ip, 0),
+        Link::Infiniband => (Next::Lrh, 0),
+        Link::LinuxCooked1 => match Sll1::load(frame, 0)?.ethertype() {
+            Some(ethertype) => (Next::Typed(ethertype), Sll1::LEN),
+            None => return Ok(None),
+        },
+        Link::LinuxCooked2 => {
+            let sll = Sll2::load(frame, 0)?;
+            facts.ifindex = sll.ifindex();
+            match sll.ethertype() {
+                Some(ethertype) => (Next::Typed(ethertype), Sll2::LEN),
+                None => return Ok(None),
+            }
+        }
+        Link::Erf => {
+            let record = Erf::load(frame, 0)?;
+            let next = match record.kind() {
+                kind if kind.is_ethernet() => Next::Ethernet,
+                erf::Kind::INFINIBAND => Next::Lrh,
+                erf::Kind::IPV4 | erf::Kind::IPV6 => Next::Ip,
+                _ => return Ok(None),
+            };
+            match record.frame_at(frame, 0)? {
+                Some(at) => (next, at),
+                None => return Ok(None),
+            }
+        }
+    };
+    packet::<DEPTH, W>(frame, next, at, facts)
+}
+
+/// Reads one packet from its link header on.
+#[inline(always)]
+fn packet<const DEPTH: usize, W: Window + ?Sized>(frame: &W, next: Next, at: usize, facts: &mut Facts) -> Walked {
+    match next {
+        Next::Ethernet => {
+            let ethernet = Ethernet::load(frame, at)?;
+            typed::<DEPTH, W>(frame, ethernet.ethertype(), at + Ethernet::LEN, facts)
+        }
+        Next::Typed(ethertype) => typed::<DEPTH, W>(frame, ethertype, at, facts),
+        Next::Ip => ip::either::<DEPTH, W>(frame, at, facts),
+        Next::Lrh => lrh(frame, at, facts),
+    }
+}
+
+/// Reads what an EtherType announces, behind two tags at most.
+#[inline(always)]
+fn typed<const DEPTH: usize, W: Window + ?Sized>(
+    frame: &W,
+    ethertype: EtherType,
+    at: usize,
+    facts: &mut Facts,
+) -> Walked {
+    let (mut ethertype, mut at) = (ethertype, at);
+    const { assert!(Vlan::DEPTH == 2) };
+    if ethertype.is_tag() {
+        (ethertype, at) = tag(frame, at, facts)?;
+        if ethertype.is_tag() {
+            (ethertype, at) = tag(frame, at, facts)?;
+        }
+    }
+    match ethertype {
+        EtherType::IPV4 => ip::v4::<DEPTH, W>(frame, at, facts),
+        EtherType::IPV6 => ip::v6::<DEPTH, W>(frame, at, facts),
+        EtherType::ROCE_V1 => grh(frame, at, usize::MAX, Class::RoceV1, facts),
+        EtherType::MAC_CONTROL => mac_control(frame, at, facts),
+        EtherType::MPLS | EtherType::MPLS_UPSTREAM if DEPTH > 0 => tunnel::mpls(frame, at),
+        _ => Ok(None),
+    }
+}
+
+/// Reads a tag; the innermost one stays in the facts.
+#[inline(always)]
+fn tag<W: Window + ?Sized>(frame: &W, at: usize, facts: &mut Facts) -> Result<(EtherType, usize), Cut> {
+    let tag = Vlan::load(frame, at)?;
+    facts.vlan = tag.tci();
+    facts.flags = facts.flags.with(Flags::VLAN);
+    Ok((tag.ethertype(), at + Vlan::LEN))
+}
+
+/// The opcode alone tells: a pause frame to another address than 01:80:C2:00:00:01 stops a sender as well (802.3 31B.1).
+#[inline(always)]
+fn mac_control<W: Window + ?Sized>(frame: &W, at: usize, facts: &mut Facts) -> Walked {
+    if let Some(len) = pause::Opcode::load(frame, at)?.frame_len() {
+        facts.class = Class::Pause;
+        facts.l3 = at as u16;
+        facts.end = (at + len) as u32;
+    }
+    Ok(None)
+}
+
+fn lrh<W: Window + ?Sized>(frame: &W, at: usize, facts: &mut Facts) -> Walked {
+    let lrh = Lrh::load(frame, at)?;
+    let end = at + lrh.packet_len();
+    facts.l3 = at as u16;
+    match lrh.lnh() {
+        Lnh::Local => {
+            facts.src = Addr::lid(lrh.slid());
+            facts.dst = Addr::lid(lrh.dlid());
+            base(frame, at + Lrh::LEN, end, Class::Infiniband, facts)
+        }
+        Lnh::Global => grh(frame, at + Lrh::LEN, end, Class::Infiniband, facts),
+        Lnh::RawEtherType | Lnh::RawIpv6 => Ok(None),
+    }
+}
+
+/// `limit` is where the link header ends the packet, if it does.
+#[inline(always)]
+fn grh<W: Window + ?Sized>(frame: &W, at: usize, limit: usize, class: Class, facts: &mut Facts) -> Walked {
+    // A packet that its own length keeps from holding the GRH is cut by that, whatever follows in the capture.
+    if limit.saturating_sub(at) < Grh::LEN {
+        return Err(Cut::new(Layer::Grh, at, Grh::LEN, limit.saturating_sub(at)));
+    }
+    let grh = Grh::load(frame, at)?;
+    if grh.version() != 6 {
+        return Ok(None);
+    }
+    facts.src = grh.src();
+    facts.dst = grh.dst();
+    facts.tos = grh.traffic_class();
+    facts.ttl = grh.hop_limit();
+    facts.l3 = at as u16;
+    if grh.next() != Protocol::IBA {
+        return Ok(None);
+    }
+    let bth = at + Grh::LEN;
+    base(frame, bth, limit.min(bth + usize::from(grh.payload_len())), class, facts)
+}
+
+/// Reads the transport at `at` of a packet that ends at `end`; one without room for BTH and ICRC is none.
+#[inline(always)]
+fn base<W: Window + ?Sized>(frame: &W, at: usize, end: usize, class: Class, facts: &mut Facts) -> Walked {
+    facts.end = end as u32;
+    if end.saturating_sub(at) >= Bth::LEN + ICRC {
+        facts.class = class;
+        transport::fill(frame, at, end, facts)?;
+    }
+    Ok(None)
 }

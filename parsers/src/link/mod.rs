@@ -1,1 +1,8 @@
 //! Link layers: Ethernet and its tags, Linux cooked, ERF, pause frames.
+
+pub mod erf;
+pub mod ethernet;
+pub mod mpls;
+pub mod pause;
+pub mod sll;
+pub mod vlan;
