@@ -1,4 +1,5 @@
 //! The walker on sample frames: every encapsulation, every rule of length and depth.
+#![allow(clippy::indexing_slicing, reason = "a builder of test frames fails like a test")]
 
 mod frames;
 
