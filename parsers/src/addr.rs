@@ -18,8 +18,8 @@ impl Addr {
 
     /// An IPv4 address, mapped.
     #[must_use]
-    pub const fn v4([a, b, c, d]: [u8; 4]) -> Self {
-        Self([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d])
+    pub const fn v4(v4: [u8; 4]) -> Self {
+        Self((0xffff_0000_0000 | u32::from_be_bytes(v4) as u128).to_be_bytes())
     }
 
     /// A local identifier of a native InfiniBand subnet.

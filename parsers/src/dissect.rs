@@ -73,18 +73,22 @@ type Walked = Result<Option<Inner>, Cut>;
 pub fn dissect<const DEPTH: usize, W: Window + ?Sized>(frame: &W, link: Link) -> Result<Facts, Cut> {
     // Offsets in `Facts` have 16 bits: one level of headers takes at most 9 KiB of them (four IPv6 extensions).
     const { assert!(DEPTH <= 4) };
-    let mut facts = Facts::default();
-    let inner = match link {
-        Link::Ethernet => packet::<DEPTH, W>(frame, Next::Ethernet, 0, &mut facts)?,
-        _ => other_link::<DEPTH, W>(frame, link, &mut facts)?,
-    };
-    if DEPTH > 0
-        && let Some(inner) = inner
-    {
-        return tunnel::walk::<DEPTH, W>(frame, inner, &facts);
+    match link {
+        Link::Ethernet => whole::<DEPTH, W>(frame, Next::Ethernet, 0, 0),
+        _ => other_link::<DEPTH, W>(frame, link),
     }
+}
+
+/// Reads the packet at `at` and what it carries.
+#[inline(always)]
+fn whole<const DEPTH: usize, W: Window + ?Sized>(frame: &W, next: Next, at: usize, ifindex: u32) -> Result<Facts, Cut> {
+    let mut facts = Facts { ifindex, ..Facts::default() };
+    let inner = packet::<DEPTH, W>(frame, next, at, &mut facts)?;
     close(frame, &mut facts);
-    Ok(facts)
+    match inner {
+        Some(inner) if DEPTH > 0 => tunnel::walk::<DEPTH, W>(frame, inner, facts),
+        _ => Ok(facts),
+    }
 }
 
 /// Marks what the capture cut.
@@ -93,22 +97,24 @@ fn close<W: Window + ?Sized>(frame: &W, facts: &mut Facts) {
     facts.flags = facts.flags.when(frame.len() < facts.end as usize, Flags::CUT);
 }
 
-/// Steps over the header that a capture puts before the first real one.
-fn other_link<const DEPTH: usize, W: Window + ?Sized>(frame: &W, link: Link, facts: &mut Facts) -> Walked {
-    let (next, at) = match link {
-        Link::Ethernet => (Next::Ethernet, 0),
-        Link::RawIp => (Next::Ip, 0),
-        Link::Infiniband => (Next::Lrh, 0),
+/// Steps over the header that a capture puts before the first real one. Out of line: the facts of plain Ethernet then
+/// never leave the registers.
+#[inline(never)]
+fn other_link<const DEPTH: usize, W: Window + ?Sized>(frame: &W, link: Link) -> Result<Facts, Cut> {
+    let none = Facts::default();
+    let (next, at, ifindex) = match link {
+        Link::Ethernet => (Next::Ethernet, 0, 0),
+        Link::RawIp => (Next::Ip, 0, 0),
+        Link::Infiniband => (Next::Lrh, 0, 0),
         Link::LinuxCooked1 => match Sll1::load(frame, 0)?.ethertype() {
-            Some(ethertype) => (Next::Typed(ethertype), Sll1::LEN),
-            None => return Ok(None),
+            Some(ethertype) => (Next::Typed(ethertype), Sll1::LEN, 0),
+            None => return Ok(none),
         },
         Link::LinuxCooked2 => {
             let sll = Sll2::load(frame, 0)?;
-            facts.ifindex = sll.ifindex();
             match sll.ethertype() {
-                Some(ethertype) => (Next::Typed(ethertype), Sll2::LEN),
-                None => return Ok(None),
+                Some(ethertype) => (Next::Typed(ethertype), Sll2::LEN, sll.ifindex()),
+                None => return Ok(Facts { ifindex: sll.ifindex(), ..none }),
             }
         }
         Link::Erf => {
@@ -117,15 +123,15 @@ fn other_link<const DEPTH: usize, W: Window + ?Sized>(frame: &W, link: Link, fac
                 kind if kind.is_ethernet() => Next::Ethernet,
                 erf::Kind::INFINIBAND => Next::Lrh,
                 erf::Kind::IPV4 | erf::Kind::IPV6 => Next::Ip,
-                _ => return Ok(None),
+                _ => return Ok(none),
             };
             match record.frame_at(frame, 0)? {
-                Some(at) => (next, at),
-                None => return Ok(None),
+                Some(at) => (next, at, 0),
+                None => return Ok(none),
             }
         }
     };
-    packet::<DEPTH, W>(frame, next, at, facts)
+    whole::<DEPTH, W>(frame, next, at, ifindex)
 }
 
 /// Reads one packet from its link header on.

@@ -1,4 +1,5 @@
 //! The walker on sample frames: every encapsulation, every rule of length and depth.
+#![allow(clippy::indexing_slicing, reason = "a builder of test frames fails like a test")]
 
 mod frames;
 
@@ -289,6 +290,31 @@ fn nothing_past_the_outer_packet_belongs_to_the_inner() {
     let padded = [&erspan2(&plain()[..50])[..], &[0; 30]].concat();
     let bth = 14 + 20 + 8 + 8 + 42;
     assert_eq!(walk(&padded), Err(Cut::new(Layer::Bth, bth, 12, 8)));
+}
+
+#[test]
+fn one_label_stack_a_level() {
+    let v4 = ipv4(SRC, DST, Protocol::UDP, &udp(port::ROCE_V2, &roce()));
+    // One stack before the tunnel and one in it.
+    let facts = walk(&mpls(&gre(EtherType::MPLS, &mpls(&v4)[14..])[14..])).unwrap();
+    assert_eq!((facts.class, facts.tunnel, facts.src), (Class::RoceV2, Tunnel::Mpls, Addr::v4(SRC)));
+    // A stack straight in a stack's Ethernet.
+    let facts = walk(&mpls(&[&[0; 4], &mpls(&v4)[..]].concat())).unwrap();
+    assert_eq!((facts.class, facts.src), (Class::Other, Addr::default()));
+}
+
+#[test]
+fn the_shorter_of_two_lengths() {
+    // The LRH ends the packet 4 bytes before its GRH does.
+    let mut bytes = lrh(Lnh::Global, &grh(&roce()));
+    bytes[5] -= 1;
+    let facts = dissect::<2, _>(&bytes[..], Link::Infiniband).unwrap();
+    assert_eq!((facts.class, facts.end as usize), (Class::Infiniband, 8 + 40 + ROCE_LEN - 4));
+    // And the other way round.
+    let mut bytes = lrh(Lnh::Global, &grh(&roce()));
+    bytes[8 + 5] -= 4;
+    let facts = dissect::<2, _>(&bytes[..], Link::Infiniband).unwrap();
+    assert_eq!((facts.class, facts.end as usize), (Class::Infiniband, 8 + 40 + ROCE_LEN - 4));
 }
 
 #[test]

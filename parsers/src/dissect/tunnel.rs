@@ -37,10 +37,8 @@ impl<W: Window + ?Sized> Window for Within<'_, W> {
 pub(super) fn walk<const DEPTH: usize, W: Window + ?Sized>(
     frame: &W,
     inner: Inner,
-    outer: &Facts,
+    mut outer: Facts,
 ) -> Result<Facts, Cut> {
-    let mut outer = *outer;
-    close(frame, &mut outer);
     let (mut last, mut end, mut next) = (outer, usize::MAX, Some(inner));
     let (mut depth, mut stacks) = (DEPTH, 1);
     // At most DEPTH tunnels, and one label stack before and after each.
@@ -79,6 +77,7 @@ pub(super) fn walk<const DEPTH: usize, W: Window + ?Sized>(
 
 /// The label stack at `at`. What is below it says so by its first nibble only (RFC 4928 3): 4 and 6 are IP, 0 is a
 /// control word and, as a guess, Ethernet behind it.
+#[inline(never)]
 pub(super) fn mpls<W: Window + ?Sized>(frame: &W, at: usize) -> Walked {
     let Some(at) = Mpls::below(frame, at)? else { return Ok(None) };
     let [first]: [u8; 1] = frame.header(at, Layer::Mpls)?;
@@ -96,6 +95,7 @@ fn fits(at: usize, len: usize, end: usize) -> bool {
     end.saturating_sub(at) >= len
 }
 
+#[inline(never)]
 pub(super) fn gre<W: Window + ?Sized>(frame: &W, at: usize, end: usize) -> Walked {
     if !fits(at, Gre::LEN, end) {
         return Ok(None);
@@ -133,6 +133,7 @@ pub(super) fn gre<W: Window + ?Sized>(frame: &W, at: usize, end: usize) -> Walke
     Ok(Some(Inner { tunnel, next, at, end }))
 }
 
+#[inline(never)]
 pub(super) fn vxlan<W: Window + ?Sized>(frame: &W, at: usize, end: usize) -> Walked {
     if !fits(at, Vxlan::LEN, end) || !Vxlan::load(frame, at)?.valid() {
         return Ok(None);
@@ -140,6 +141,7 @@ pub(super) fn vxlan<W: Window + ?Sized>(frame: &W, at: usize, end: usize) -> Wal
     Ok(Some(Inner { tunnel: Tunnel::Vxlan, next: Next::Ethernet, at: at + Vxlan::LEN, end }))
 }
 
+#[inline(never)]
 pub(super) fn geneve<W: Window + ?Sized>(frame: &W, at: usize, end: usize) -> Walked {
     if !fits(at, Geneve::LEN, end) {
         return Ok(None);

@@ -75,15 +75,16 @@ impl Grh {
     /// Source GID.
     #[must_use]
     pub const fn src(&self) -> Addr {
-        let [_, _, _, _, _, _, _, _, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, ..] = self.0;
-        Addr([a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p])
+        // An array pattern and not byte by byte: the compiler copies it in one piece.
+        let [_, _, _, _, _, _, _, _, src @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] = &self.0;
+        Addr(*src)
     }
 
     /// Destination GID.
     #[must_use]
     pub const fn dst(&self) -> Addr {
-        let [.., a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = self.0;
-        Addr([a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p])
+        let [_, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, dst @ ..] = &self.0;
+        Addr(*dst)
     }
 
     /// A header before a BTH, with `payload` bytes after itself: hop limit 64, traffic class and flow label 0.

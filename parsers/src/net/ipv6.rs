@@ -89,16 +89,17 @@ impl Ipv6 {
     #[inline(always)]
     #[must_use]
     pub const fn src(&self) -> [u8; 16] {
-        let [_, _, _, _, _, _, _, _, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, ..] = self.0;
-        [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p]
+        // An array pattern and not byte by byte: the compiler copies it in one piece.
+        let [_, _, _, _, _, _, _, _, src @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] = &self.0;
+        *src
     }
 
     /// Destination address.
     #[inline(always)]
     #[must_use]
     pub const fn dst(&self) -> [u8; 16] {
-        let [.., a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = self.0;
-        [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p]
+        let [_, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, dst @ ..] = &self.0;
+        *dst
     }
 
     /// A header before `payload` bytes: hop limit 64, traffic class and flow label 0.
