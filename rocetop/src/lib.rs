@@ -1,1 +1,6 @@
 //! The rocetop library: sources, command line, reports.
+//!
+//! Owns everything that touches the outside. [`pcap`] turns bytes into records without doing any I/O. May use: the
+//! parsers and the analysis, and never the other way round.
+
+pub mod pcap;
