@@ -110,7 +110,7 @@ proptest! {
         for p in &packets {
             ng.enhanced(0, ticks(p) as u64, p.wire(), &p.data, &[]);
         }
-        let read = |p| Nanos((ticks(p) * 1_000_000_000 >> bits) as u64);
+        let read = |p| Nanos(((ticks(p) * 1_000_000_000) >> bits) as u64);
         check(&ng.bytes, packets.iter().map(|p| (p, Some(read(p)), 0)))?;
     }
 
