@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use rocetop_parsers::Bytes;
 use super::compression::Compression;
 use super::error::OpenError;
 use super::stop::Stop;
-use super::stream::{Filled, Stream};
+use super::stream::{Filled, Origin, Stream};
 
 /// Whether a path means standard input.
 pub(crate) fn is_stdin(path: &Path) -> bool {
@@ -21,24 +21,21 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
 
 /// The bytes of one capture, from its current position on.
 #[derive(Debug)]
-#[allow(clippy::large_enum_variant, reason = "one per file")]
 pub(crate) enum Input {
     /// All there.
     Mapped { map: Arc<Mmap>, at: usize },
     /// Comes by and by.
-    Stream(Stream),
+    Stream(Box<Stream>),
 }
 
 impl Input {
     /// Opens a path, without waiting for any byte of a stream.
     pub(crate) fn open(path: &Path, stop: &Stop) -> Result<Self, OpenError> {
         let fault = |source| OpenError::io(path.to_owned(), source);
+        let stream =
+            |origin, size| Stream::new(origin, size, stop.clone()).map(|s| Self::Stream(Box::new(s))).map_err(fault);
         if is_stdin(path) {
-            if io::stdin().is_terminal() {
-                return Err(OpenError::Terminal);
-            }
-            let open = || Ok(Box::new(io::stdin()) as Box<dyn Read>);
-            return Stream::start(Box::new(open), None, stop.clone()).map(Self::Stream).map_err(fault);
+            return if io::stdin().is_terminal() { Err(OpenError::Terminal) } else { stream(Origin::Stdin, None) };
         }
         let metadata = fs::metadata(path).map_err(fault)?;
         if metadata.is_dir() {
@@ -46,9 +43,7 @@ impl Input {
         }
         // A FIFO is opened by its thread; a file of no length is read, since those of /proc have none and yet bytes.
         if !metadata.is_file() || metadata.len() == 0 {
-            let path = path.to_owned();
-            let open = move || Ok(Box::new(File::open(path)?) as Box<dyn Read>);
-            return Stream::start(Box::new(open), None, stop.clone()).map(Self::Stream).map_err(fault);
+            return stream(Origin::Pipe(path.to_owned()), None);
         }
         let file = File::open(path).map_err(fault)?;
         // Some file systems cannot map; all can be read.
@@ -57,8 +52,14 @@ impl Input {
         {
             return Ok(Self::Mapped { map: Arc::new(map), at: 0 });
         }
-        let open = move || Ok(Box::new(file) as Box<dyn Read>);
-        Stream::start(Box::new(open), Some(Bytes(metadata.len())), stop.clone()).map(Self::Stream).map_err(fault)
+        stream(Origin::File(path.to_owned()), Some(Bytes(metadata.len())))
+    }
+
+    /// Lets go of what can be had again; see [`Stream::park`].
+    pub(crate) fn park(&mut self) {
+        if let Self::Stream(stream) = self {
+            stream.park();
+        }
     }
 
     /// The same bytes from the start, for another reader. `None` for a stream, which can be read only once.

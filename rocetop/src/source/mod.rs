@@ -5,6 +5,15 @@
 //!
 //! [`Timeline`] is the way in. Memory is bounded for every input: a mapped file costs none, a stream a few chunks and
 //! one record, a decompressor its window.
+//!
+//! ```no_run
+//! # fn main() -> Result<(), rocetop::source::OpenError> {
+//! let mut timeline = rocetop::source::Timeline::open(&["a.pcap", "b.pcapng.zst"])?;
+//! timeline.for_each(|frame| println!("{} {}", frame.number, frame.wire_len));
+//! assert!(timeline.summaries().iter().all(|capture| capture.complete));
+//! # Ok(())
+//! # }
+//! ```
 
 mod compression;
 pub mod error;

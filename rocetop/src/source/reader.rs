@@ -211,12 +211,14 @@ impl Reader {
             Err(fault) => {
                 self.ended = true;
                 self.problem = Some(Problem::Corrupt { fault: fault.further(start), inside: self.inside() });
+                self.close();
                 return false;
             }
         };
         if filled == Filled::Ended {
             self.ended = true;
             self.problem = self.problem_at_end(start);
+            self.close();
         }
         filled == Filled::Yes
     }
@@ -233,7 +235,7 @@ impl Reader {
                 (Some(Ended::Broken(error)), Some(compression)) => {
                     return Some(Problem::Compressed { compression, end, error });
                 }
-                (Some(Ended::Broken(error) | Ended::Unopened(error)), None) => {
+                (Some(Ended::Broken(error) | Ended::Unopened(error)), _) => {
                     return Some(Problem::Read { end, error });
                 }
                 _ => {}
@@ -247,6 +249,19 @@ impl Reader {
             let in_header = start == Bytes(0);
             Some(Problem::Cut { end, start, in_header, inside: self.inside() })
         }
+    }
+
+    /// Nothing more will be read.
+    fn close(&mut self) {
+        self.head = None;
+        if let Input::Stream(stream) = &mut self.input {
+            stream.close();
+        }
+    }
+
+    /// Lets go of what can be had again, until the next record is asked for. The last one stays.
+    pub(crate) fn park(&mut self) {
+        self.input.park();
     }
 
     /// Which bytes are counted.

@@ -2,9 +2,11 @@
 //!
 //! The thread blocks where the reader must not: it opens, reads and decompresses, and passes chunks on through a short
 //! queue. The reader waits on the queue and looks at the stop flag meanwhile. A stream holds at most [`QUEUE`] chunks
-//! and a buffer of [`MAX_BUFFER`] bytes.
+//! and a buffer of [`MAX_BUFFER`] bytes. One that can be opened again may be parked, and then holds nearly nothing.
 
+use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -27,7 +29,26 @@ pub(crate) const MAX_BUFFER: usize = MAX_NEED + CHUNK;
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// What opens a stream; runs in its thread, since opening a FIFO waits for its writer.
-pub(crate) type Opener = Box<dyn FnOnce() -> io::Result<Box<dyn Read>> + Send>;
+type Opener = Box<dyn FnOnce() -> io::Result<Box<dyn Read>> + Send>;
+
+/// Where a stream's bytes come from.
+#[derive(Clone, Debug)]
+pub(crate) enum Origin {
+    Stdin,
+    /// A FIFO, a device: can be read once.
+    Pipe(PathBuf),
+    /// A regular file: can be opened again.
+    File(PathBuf),
+}
+
+impl Origin {
+    fn opener(&self) -> Opener {
+        match self.clone() {
+            Self::Stdin => Box::new(|| Ok(Box::new(io::stdin()))),
+            Self::Pipe(path) | Self::File(path) => Box::new(|| Ok(Box::new(File::open(path)?))),
+        }
+    }
+}
 
 /// Why there are no more bytes than there are.
 #[derive(Debug)]
@@ -59,23 +80,33 @@ enum Message {
 /// The reader's end of a stream.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    messages: Receiver<Message>,
-    spare: SyncSender<Vec<u8>>,
+    origin: Origin,
+    thread: Option<Thread>,
     stop: Stop,
     compression: Option<Compression>,
     buffer: Vec<u8>,
     start: usize,
     /// Bytes that were consumed, after decompression.
     position: u64,
+    /// Bytes that the thread will bring once more, since it was started anew.
+    known: u64,
     ended: Option<Ended>,
-    /// Bytes that the thread took from the source, before decompression.
-    taken: Arc<AtomicU64>,
+    /// Bytes that were taken from the source when it was closed.
+    done: Bytes,
     size: Option<Bytes>,
 }
 
-impl Stream {
-    /// Starts reading what `open` opens, of that many bytes where it is known.
-    pub(crate) fn start(open: Opener, size: Option<Bytes>, stop: Stop) -> io::Result<Self> {
+/// A thread at work.
+#[derive(Debug)]
+struct Thread {
+    messages: Receiver<Message>,
+    spare: SyncSender<Vec<u8>>,
+    /// Bytes that it took from the source, before decompression.
+    taken: Arc<AtomicU64>,
+}
+
+impl Thread {
+    fn start(open: Opener) -> io::Result<Self> {
         let (sender, messages) = sync_channel(QUEUE);
         let (spare, spares) = sync_channel(QUEUE);
         let taken = Arc::new(AtomicU64::new(0));
@@ -88,18 +119,51 @@ impl Stream {
             };
             let _ = sender.send(Message::Ended(ended));
         })?;
+        Ok(Self { messages, spare, taken })
+    }
+
+    fn taken(&self) -> Bytes {
+        Bytes(self.taken.load(Ordering::Relaxed))
+    }
+}
+
+impl Stream {
+    /// A stream of that many bytes, where it is known. What can be read only once starts at once, so that nobody who
+    /// writes to several pipes waits for us; the rest when it is asked for.
+    pub(crate) fn new(origin: Origin, size: Option<Bytes>, stop: Stop) -> io::Result<Self> {
+        let thread = match &origin {
+            Origin::File(_) => None,
+            origin => Some(Thread::start(origin.opener())?),
+        };
         Ok(Self {
-            messages,
-            spare,
+            origin,
+            thread,
             stop,
             compression: None,
             buffer: Vec::new(),
             start: 0,
             position: 0,
+            known: 0,
             ended: None,
-            taken,
+            done: Bytes(0),
             size,
         })
+    }
+
+    /// Lets go of thread, decompressor and everything ahead, if all that can be had again. The last record stays.
+    pub(crate) fn park(&mut self) {
+        if self.ended.is_none() && matches!(self.origin, Origin::File(_)) {
+            self.thread = None;
+            self.buffer.truncate(self.start);
+            self.buffer.shrink_to_fit();
+        }
+    }
+
+    /// Lets go of everything for good.
+    pub(crate) fn close(&mut self) {
+        self.ended = Some(Ended::Whole);
+        self.done = self.size.unwrap_or(self.progress().0);
+        (self.thread, self.buffer, self.start) = (None, Vec::new(), 0);
     }
 
     /// The bytes at hand.
@@ -148,9 +212,26 @@ impl Stream {
             if self.stop.is_stopped() {
                 return Filled::Stopped;
             }
-            match self.messages.recv_timeout(PATIENCE) {
+            let thread = match &self.thread {
+                Some(thread) => thread,
+                None => match Thread::start(self.origin.opener()) {
+                    Ok(thread) => {
+                        self.known = self.position;
+                        self.thread.insert(thread)
+                    }
+                    Err(error) => {
+                        self.ended = Some(Ended::Unopened(error));
+                        continue;
+                    }
+                },
+            };
+            match thread.messages.recv_timeout(PATIENCE) {
                 Ok(Message::Opened(compression)) => self.compression = compression,
                 Ok(Message::Chunk(chunk)) => self.append(chunk),
+                // Someone has shortened the file since it was parked.
+                Ok(Message::Ended(Ended::Whole)) if self.known > 0 => {
+                    self.ended = Some(Ended::Broken(io::ErrorKind::UnexpectedEof.into()));
+                }
                 Ok(Message::Ended(ended)) => self.ended = Some(ended),
                 Err(RecvTimeoutError::Timeout) => {}
                 // The thread has panicked, or it would have told.
@@ -163,6 +244,11 @@ impl Stream {
     }
 
     fn append(&mut self, mut chunk: Vec<u8>) {
+        let again = usize::try_from(self.known).map_or(chunk.len(), |known| known.min(chunk.len()));
+        if again > 0 {
+            self.known -= again as u64;
+            chunk.drain(..again);
+        }
         if self.start == self.buffer.len() {
             std::mem::swap(&mut self.buffer, &mut chunk);
         } else {
@@ -173,7 +259,9 @@ impl Stream {
             self.buffer.extend_from_slice(&chunk);
         }
         self.start = 0;
-        let _ = self.spare.try_send(chunk);
+        if let Some(thread) = &self.thread {
+            let _ = thread.spare.try_send(chunk);
+        }
     }
 
     /// Position in the decompressed bytes.
@@ -198,7 +286,7 @@ impl Stream {
 
     /// Bytes taken from the source and its size where known, both before decompression.
     pub(crate) fn progress(&self) -> (Bytes, Option<Bytes>) {
-        (Bytes(self.taken.load(Ordering::Relaxed)), self.size)
+        (self.thread.as_ref().map_or(self.done, Thread::taken), self.size)
     }
 
     /// Bytes that the buffer holds or could hold.

@@ -29,6 +29,10 @@ pub struct Timeline {
     merge: Merge,
 }
 
+/// Captures up to which all are kept at work. The compressed ones among more are opened, looked at and parked until
+/// their time comes: hundreds of parts of a ring buffer need not be decompressed at the same time.
+const AT_WORK: usize = 8;
+
 /// Who is next, when there are several.
 #[derive(Debug, Default)]
 struct Merge {
@@ -68,7 +72,13 @@ impl Timeline {
         // All are opened before any is waited for: one writer may feed several pipes.
         let inputs = paths.iter().map(|p| Input::open(p.as_ref(), &stop)).collect::<Result<Vec<_>, _>>()?;
         let readers = (0..).zip(paths).zip(inputs).map(|((file, path), i)| Reader::identify(path.as_ref(), file, i));
-        Ok(Self { readers: readers.collect::<Result<_, _>>()?, stop, merge: Merge::default() })
+        let parked = |mut reader: Reader| {
+            if paths.len() > AT_WORK {
+                reader.park();
+            }
+            reader
+        };
+        Ok(Self { readers: readers.map(|r| r.map(parked)).collect::<Result<_, _>>()?, stop, merge: Merge::default() })
     }
 
     /// The next frame; `None` at the end or once the stop flag is set. The frame borrows until the next call.
@@ -117,9 +127,13 @@ impl Timeline {
         let Merge { current, waiting, started } = &mut self.merge;
         if !*started {
             *started = true;
+            let many = self.readers.len() > AT_WORK;
             for (i, reader) in self.readers.iter_mut().enumerate() {
                 if reader.advance() {
                     waiting.push(Reverse((reader.ts(), i)));
+                }
+                if many {
+                    reader.park();
                 }
             }
         }

@@ -144,3 +144,27 @@ fn memory_is_bounded() {
         }
     }
 }
+
+#[test]
+fn many_are_parked_until_their_time_comes() {
+    let dir = Dir::new();
+    let mut paths = Vec::new();
+    for part in 0..40u64 {
+        let mut pcap = Pcap::plain();
+        for i in 0..20 {
+            pcap.at(Nanos(1 + part * 20 + i), &[part as u8; 10]);
+        }
+        paths.push(dir.file(&part.to_string(), &ALL[part as usize % 3].1(&pcap.bytes)));
+    }
+    paths.reverse();
+    let mut timeline = Timeline::open(&paths).unwrap();
+    let first = timeline.next().unwrap();
+    assert_eq!((first.ts, first.bytes), (Nanos(1), &[0; 10][..]));
+    assert!(timeline.capacity() < 1024, "{}", timeline.capacity());
+    let frames = all(&mut timeline);
+    assert!(frames.iter().map(|f| f.0).eq(2..=800));
+    assert!(frames.iter().all(|f| f.2 == [((f.0 - 1) / 20) as u8; 10]));
+    assert!(timeline.summaries().iter().all(|s| s.complete && s.frames == 20));
+    let (done, total) = timeline.progress();
+    assert_eq!(Some(done), total);
+}
