@@ -5,37 +5,46 @@ use std::fmt;
 use rocetop_parsers::icrc::Icrc;
 use rocetop_parsers::{Bytes, Facts, Nanos};
 
-/// A frame's place in the captures: the file, and its number there from 1 as Wireshark counts.
+/// The number of a frame: its file, by position on the command line, and its place there, from 1 as Wireshark counts.
 ///
-/// Orders by file, then number.
+/// Ordered by file first. Shown as the place alone; [`FrameNo::of`] puts a file name before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[repr(transparent)]
 pub struct FrameNo(u64);
 
 impl FrameNo {
-    const BITS: u32 = 48;
+    const PLACE_BITS: u32 = 48;
 
-    /// Frame `number` (from 1) of file `file` (from 0).
+    /// Files that can be told apart.
+    pub const MAX_FILES: usize = 1 << 16;
+
+    /// Frame `place` (from 1, below 2^48) of file `file` (from 0).
     #[must_use]
-    pub const fn new(file: u16, number: u64) -> Self {
-        Self((file as u64) << Self::BITS | number & ((1 << Self::BITS) - 1))
+    pub const fn new(file: u16, place: u64) -> Self {
+        Self((file as u64) << Self::PLACE_BITS | place & ((1 << Self::PLACE_BITS) - 1))
     }
 
-    /// Index of the file in the order given.
+    /// Index of the file, from 0.
     #[must_use]
     pub const fn file(self) -> u16 {
-        (self.0 >> Self::BITS) as u16
+        (self.0 >> Self::PLACE_BITS) as u16
     }
 
-    /// Number in the file, from 1.
+    /// Place in the file, from 1.
     #[must_use]
-    pub const fn number(self) -> u64 {
-        self.0 & ((1 << Self::BITS) - 1)
+    pub const fn place(self) -> u64 {
+        self.0 & ((1 << Self::PLACE_BITS) - 1)
+    }
+
+    /// Shown as `FILE:12`, for runs over several files.
+    pub fn of(self, file: impl fmt::Display) -> impl fmt::Display {
+        fmt::from_fn(move |f| write!(f, "{file}:{}", self.place()))
     }
 }
 
 impl fmt::Display for FrameNo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.number().fmt(f)
+        self.place().fmt(f)
     }
 }
 
@@ -54,4 +63,20 @@ pub struct Packet {
     pub facts: Facts,
     /// Whether its invariant CRC holds.
     pub icrc: Icrc,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packs_file_and_place() {
+        for (file, place) in [(0, 1), (1, 12), (u16::MAX, (1 << 48) - 1)] {
+            let number = FrameNo::new(file, place);
+            assert_eq!((number.file(), number.place()), (file, place));
+        }
+        assert!(FrameNo::new(0, 99) < FrameNo::new(1, 1));
+        assert_eq!(FrameNo::new(3, 12).to_string(), "12");
+        assert_eq!(FrameNo::new(3, 12).of("a.pcap").to_string(), "a.pcap:12");
+    }
 }

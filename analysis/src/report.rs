@@ -360,7 +360,7 @@ fn report(flow: &Flow, id: u32, connection: u32) -> FlowReport {
         bytes: t.bytes.0 - off.bytes.0,
         first_ns: c.first.0,
         last_ns: c.last.0,
-        first_frame: flow.first_frame.number(),
+        first_frame: flow.first_frame.place(),
         connection,
         mtu: c.mtu.get(),
         mirror_copies: off.packets,

@@ -1,7 +1,5 @@
 //! `-f`: a BPF filter in tcpdump's language, compiled by libpcap and run over captured frames.
 
-use crate::source::Frame;
-
 /// A filter that was checked once.
 #[derive(Clone, Debug)]
 pub struct Filter {
@@ -20,7 +18,9 @@ pub enum FilterError {
         reason: String,
     },
     /// This program was built without libpcap.
-    #[error("this rocetop was built without libpcap, which compiles filters: rebuild with its headers installed (Debian: apt-get install libpcap-dev), or use --host and --qpn")]
+    #[error(
+        "this rocetop was built without libpcap, which compiles filters: rebuild with its headers installed (Debian: apt-get install libpcap-dev), or use --host and --qpn"
+    )]
     Unavailable,
 }
 

@@ -6,7 +6,7 @@ use rocetop_analysis::{Config, Engine, Packet};
 use rocetop_parsers::facts::Class;
 use rocetop_parsers::ib::transport::plausible;
 use rocetop_parsers::icrc::{self, Icrc};
-use rocetop_parsers::{Bytes, Facts, Link, detail, dissect};
+use rocetop_parsers::{Bytes, detail, dissect};
 
 use crate::crc::Fast;
 use crate::filter::Filter;

@@ -18,7 +18,12 @@ pub const SCHEMA: &str = "rocetop.report/1";
 ///
 /// # Errors
 /// Those of the writer.
-pub fn write(out: &mut impl Write, captures: &[CaptureSummary], ledger: &Ledger<'_>, chosen: &Selection) -> io::Result<()> {
+pub fn write(
+    out: &mut impl Write,
+    captures: &[CaptureSummary],
+    ledger: &Ledger<'_>,
+    chosen: &Selection,
+) -> io::Result<()> {
     serde_json::to_writer(&mut *out, &Report { captures, ledger, chosen })?;
     out.write_all(b"\n")
 }

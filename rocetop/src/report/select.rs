@@ -87,7 +87,6 @@ impl fmt::Display for Host {
     }
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;

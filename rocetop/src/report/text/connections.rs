@@ -142,7 +142,8 @@ impl Block {
             None => flow.src.clone(),
         };
         let arrow = if back.is_some() { "<->" } else { "->" };
-        let mut figures = vec![format!("{near} {arrow}"), format!("{} qp {}", flow.dst, flow.dst_qp), flow.transport.to_owned()];
+        let mut figures =
+            vec![format!("{near} {arrow}"), format!("{} qp {}", flow.dst, flow.dst_qp), flow.transport.to_owned()];
         if flow.epoch != 0 {
             figures.push(format!("epoch {}", flow.epoch));
         }

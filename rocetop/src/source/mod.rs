@@ -1,0 +1,35 @@
+//! Where frames come from: capture files and live pipes, handed out in the order of time.
+//!
+//! Owns: opening, mapping, decompressing and merging; the clock is always the capture's own. May use: [`crate::pcap`],
+//! the operating system. Nothing behind a source knows whether a frame came from a map, a pipe or a decompressor.
+//!
+//! [`Timeline`] is the way in. Memory is bounded for every input: a mapped file costs none, a stream a few chunks and
+//! one record, a decompressor its window.
+//!
+//! ```no_run
+//! # fn main() -> Result<(), rocetop::source::OpenError> {
+//! let mut timeline = rocetop::source::Timeline::open(&["a.pcap", "b.pcapng.zst"])?;
+//! timeline.for_each(|frame| println!("{} {}", frame.number, frame.wire_len));
+//! assert!(timeline.summaries().iter().all(|capture| capture.complete));
+//! # Ok(())
+//! # }
+//! ```
+
+mod compression;
+pub mod error;
+mod file;
+pub mod frame;
+mod reader;
+pub mod stop;
+mod stream;
+pub mod summary;
+#[cfg(test)]
+mod tests;
+pub mod timeline;
+mod zstd;
+
+pub use error::OpenError;
+pub use frame::Frame;
+pub use stop::Stop;
+pub use summary::{CaptureSummary, Problem};
+pub use timeline::Timeline;

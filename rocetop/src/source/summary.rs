@@ -1,0 +1,177 @@
+//! What became of each capture: the report's `captures`.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use rocetop_parsers::{Bytes, Nanos};
+use serde::{Serialize, Serializer};
+
+use crate::pcap::{Fault, Interface, LinkType};
+
+/// One capture of a run, as the report shows it. What cannot be known is `None`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CaptureSummary {
+    /// As it was named; `-` for standard input.
+    pub path: String,
+    /// `pcap` or `pcapng`, with the extension of the compression around it: `pcap.gz`.
+    pub format: Option<String>,
+    /// tcpdump's name of the link type; several, in order of appearance, are separated by commas.
+    pub link_type: Option<String>,
+    /// Frames read.
+    pub frames: u64,
+    /// Their bytes on the wire.
+    #[serde(serialize_with = "bytes")]
+    pub bytes: Bytes,
+    /// The earliest time stamp.
+    #[serde(serialize_with = "nanos")]
+    pub first_ns: Option<Nanos>,
+    /// The latest time stamp.
+    #[serde(serialize_with = "nanos")]
+    pub last_ns: Option<Nanos>,
+    /// Whether it was read to an end that is its own.
+    pub complete: bool,
+    /// Why not.
+    pub problem: Option<String>,
+}
+
+fn bytes<S: Serializer>(bytes: &Bytes, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(bytes.0)
+}
+
+fn nanos<S: Serializer>(nanos: &Option<Nanos>, serializer: S) -> Result<S::Ok, S::Error> {
+    nanos.map(|n| n.0).serialize(serializer)
+}
+
+/// Why a capture was not read to an end that is its own.
+#[derive(Debug, thiserror::Error)]
+pub enum Problem {
+    /// There is not a single byte.
+    #[error("the capture is empty: it ends at byte offset 0, before its header")]
+    Empty,
+    /// It ends in the middle of something, as when the capturing program was killed.
+    #[error("the capture is cut: it ends at byte offset {}{inside}, inside the {} that starts at byte offset {}",
+            .end.0, if *.in_header { "header" } else { "record" }, .start.0)]
+    Cut {
+        /// Where the bytes end.
+        end: Bytes,
+        /// Where what is cut starts.
+        start: Bytes,
+        /// Whether it is the file's own header that is cut.
+        in_header: bool,
+        /// Which bytes are counted, where they are not the file's.
+        inside: &'static str,
+    },
+    /// Its bytes stop making sense.
+    #[error("the capture is corrupt: {fault}{inside}; nothing behind it was read")]
+    Corrupt {
+        /// What and where.
+        fault: Fault,
+        /// Which bytes are counted, where they are not the file's.
+        inside: &'static str,
+    },
+    /// The compressed data around it ends too early.
+    #[error("the {compression} data is cut: the capture inside ends at byte offset {}", .end.0)]
+    CompressedCut {
+        /// `gzip`, `zstd` or `xz`.
+        compression: &'static str,
+        /// Where the capture ends.
+        end: Bytes,
+    },
+    /// The compressed data around it is broken or asks for too much memory.
+    #[error(
+        "the {compression} data cannot be undone behind byte offset {} of the capture inside: {error}; if {compression} \
+         itself can unpack it, do that first", .end.0
+    )]
+    Compressed {
+        /// `gzip`, `zstd` or `xz`.
+        compression: &'static str,
+        /// Where the capture ends.
+        end: Bytes,
+        /// The decompressor's words.
+        error: io::Error,
+    },
+    /// The system cannot read on.
+    #[error("reading failed at byte offset {}: {error}", .end.0)]
+    Read {
+        /// Where the capture ends.
+        end: Bytes,
+        /// The system's words.
+        error: io::Error,
+    },
+    /// It was not read any further.
+    #[error("reading was stopped at byte offset {}", .at.0)]
+    Stopped {
+        /// How far it was read.
+        at: Bytes,
+    },
+}
+
+/// What a reader counts along the way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tally {
+    pub(crate) frames: u64,
+    pub(crate) bytes: Bytes,
+    first: Nanos,
+    last: Nanos,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self { frames: 0, bytes: Bytes(0), first: Nanos(u64::MAX), last: Nanos(0) }
+    }
+}
+
+impl Tally {
+    /// Counts one frame.
+    #[inline]
+    pub(crate) fn add(&mut self, ts: Option<Nanos>, wire_len: u32) {
+        self.frames += 1;
+        self.bytes += Bytes(u64::from(wire_len));
+        if let Some(ts) = ts {
+            self.first = self.first.min(ts);
+            self.last = self.last.max(ts);
+        }
+    }
+
+    /// The earliest and the latest stamp, if there was one.
+    pub(crate) fn span(&self) -> Option<(Nanos, Nanos)> {
+        (self.first <= self.last).then_some((self.first, self.last))
+    }
+}
+
+/// The distinct link types of some interfaces, as text.
+pub(crate) fn link_types(interfaces: &[Interface]) -> Option<String> {
+    let mut seen = BTreeSet::<LinkType>::new();
+    let distinct = interfaces.iter().map(|i| i.link_type).filter(|&l| seen.insert(l));
+    distinct.map(|l| l.to_string()).reduce(|all, l| all + "," + &l)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn serializes_as_the_contract_says() {
+        let summary = CaptureSummary {
+            path: "a.pcap".into(),
+            format: Some("pcap".into()),
+            link_type: Some("EN10MB".into()),
+            frames: 2,
+            bytes: Bytes(120),
+            first_ns: Some(Nanos(1)),
+            last_ns: None,
+            complete: true,
+            problem: None,
+        };
+        let text = "{\"path\":\"a.pcap\",\"format\":\"pcap\",\"link_type\":\"EN10MB\",\"frames\":2,\"bytes\":120,\
+                    \"first_ns\":1,\"last_ns\":null,\"complete\":true,\"problem\":null}";
+        assert_eq!(serde_json::to_string(&summary).unwrap(), text);
+    }
+
+    #[test]
+    fn link_types_are_told_once_each() {
+        let interface = |n| Interface { link_type: LinkType(n), snaplen: 0, name: None };
+        assert_eq!(link_types(&[interface(113), interface(1), interface(113)]).as_deref(), Some("LINUX_SLL,EN10MB"));
+        assert_eq!(link_types(&[]), None);
+    }
+}

@@ -1,0 +1,80 @@
+//! Several captures as one time line.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::*;
+
+fn capture(stamps: &[u32]) -> Vec<u8> {
+    let mut pcap = Pcap::plain();
+    for &ts in stamps {
+        pcap.at(Nanos(1 + u64::from(ts)), &ts.to_le_bytes());
+    }
+    pcap.bytes
+}
+
+/// What the rule says, spelled out: the earliest of all next frames, ties to the file named first.
+fn expected(files: &[Vec<u32>]) -> Vec<(u64, FrameNo)> {
+    let mut at = vec![0; files.len()];
+    let mut merged = Vec::new();
+    loop {
+        let next = (0..files.len()).filter_map(|f| files[f].get(at[f]).map(|ts| (ts, f))).min();
+        let Some((&ts, f)) = next else { return merged };
+        at[f] += 1;
+        merged.push((1 + u64::from(ts), FrameNo::new(f as u16, at[f] as u64)));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Stamps may step back anywhere.
+    #[test]
+    fn earliest_first(files in vec(vec(0..50u32, 0..30), 1..6)) {
+        let dir = Dir::new();
+        let paths: Vec<_> = files.iter().enumerate().map(|(i, f)| dir.file(&i.to_string(), &capture(f))).collect();
+        let mut timeline = Timeline::open(&paths).unwrap();
+        let frames: Vec<_> = all(&mut timeline).into_iter().map(|f| (f.0, f.1)).collect();
+        prop_assert_eq!(frames, expected(&files));
+        prop_assert!(timeline.summaries().iter().all(|s| s.complete));
+    }
+}
+
+#[test]
+fn parts_of_a_ring_buffer_may_come_in_any_order() {
+    let dir = Dir::new();
+    let parts: Vec<_> = (0..4u32).map(|p| (p * 10..p * 10 + 10).collect::<Vec<_>>()).collect();
+    let paths: Vec<_> = parts.iter().zip(["f", "f1", "f2", "f3"]).map(|(p, n)| dir.file(n, &capture(p))).collect();
+    for order in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]] {
+        let mut timeline = Timeline::open(&order.map(|i| &paths[i])).unwrap();
+        let frames = all(&mut timeline);
+        assert_eq!(frames.iter().map(|f| f.0 - 1).collect::<Vec<_>>(), (0..40).collect::<Vec<_>>());
+        // Numbers follow the order of naming.
+        let first = order.iter().position(|&i| i == 0).unwrap();
+        assert_eq!(frames[0].1, FrameNo::new(first as u16, 1));
+    }
+}
+
+#[test]
+fn damage_in_one_file_does_not_end_the_others() {
+    let dir = Dir::new();
+    let whole = capture(&[1, 4, 5, 6]);
+    let cut = capture(&[2, 3]);
+    let mut timeline = Timeline::open(&[dir.file("a", &cut[..cut.len() - 1]), dir.file("b", &whole)]).unwrap();
+    assert_eq!(all(&mut timeline).iter().map(|f| f.0 - 1).collect::<Vec<_>>(), [1, 2, 4, 5, 6]);
+    assert_eq!(timeline.summaries().iter().map(|s| s.complete).collect::<Vec<_>>(), [false, true]);
+}
+
+#[test]
+fn formats_mix_and_forks_agree() {
+    let dir = Dir::new();
+    let mut ng = Ng::plain();
+    ng.enhanced(0, 3, 3, b"abc", &[]).enhanced(0, 6, 3, b"def", &[]);
+    let paths = [dir.file("a", &capture(&[1, 4, 5])), dir.file("b", &ng.bytes)];
+    let mut timeline = Timeline::open(&paths).unwrap();
+    let mut fork = timeline.fork().unwrap();
+    let other = std::thread::spawn(move || all(&mut fork));
+    let frames = all(&mut timeline);
+    assert_eq!(frames.iter().map(|f| f.0).collect::<Vec<_>>(), [2, 3, 5, 6, 6]);
+    assert_eq!(frames, other.join().unwrap());
+}
