@@ -3,6 +3,7 @@
 //! Owns: everything around the product that is no part of it. May use: no crate of the house. One file (or folder) a
 //! command; a test compares [`COMMANDS`] with the folder.
 
+mod bench;
 mod demo;
 mod lint;
 mod needs;
@@ -28,6 +29,13 @@ const COMMANDS: &[Command] = &[
     Command { name: "test", args: "", about: "everything a change must pass; installs what it needs", run: test::run },
     Command { name: "lint", args: "", about: "formatting, clippy and the house rules", run: lint::run },
     Command { name: "truth", args: truth::ARGS, about: "captures against their right answers", run: truth::run },
+    Command { name: "bench", args: "[analyze]", about: "what an analysis costs, as ratios", run: bench::run },
+];
+
+/// Helpers that other commands start; left out of the help.
+const HIDDEN: &[Command] = &[
+    Command { name: "bench-crc", args: "FILE", about: "one CRC pass over a file", run: bench::crc::run },
+    Command { name: "bench-make", args: "PLAN FILE", about: "write a capture to measure", run: bench::generate::run },
 ];
 
 fn help() -> String {
@@ -51,7 +59,7 @@ fn main() -> ExitCode {
         print!("{}", help());
         return ExitCode::SUCCESS;
     }
-    let Some(command) = COMMANDS.iter().find(|c| c.name == name) else {
+    let Some(command) = COMMANDS.iter().chain(HIDDEN).find(|c| c.name == name) else {
         eprint!("there is no command `{name}`; these are:\n\n{}", help());
         return ExitCode::from(2);
     };
