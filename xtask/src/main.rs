@@ -5,6 +5,7 @@
 
 mod bench;
 mod demo;
+mod fuzz;
 mod lint;
 mod needs;
 mod sh;
@@ -30,6 +31,7 @@ const COMMANDS: &[Command] = &[
     Command { name: "lint", args: "", about: "formatting, clippy and the house rules", run: lint::run },
     Command { name: "truth", args: truth::ARGS, about: "captures against their right answers", run: truth::run },
     Command { name: "bench", args: "[analyze]", about: "what an analysis costs, as ratios", run: bench::run },
+    Command { name: "fuzz", args: fuzz::ARGS, about: "feed a parser broken input", run: fuzz::run },
 ];
 
 /// Helpers that other commands start; left out of the help.
