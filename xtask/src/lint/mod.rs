@@ -27,7 +27,7 @@ pub(crate) fn run(args: &[String]) -> Result<bool> {
         bail!("lint takes no arguments");
     }
     let rules = house(&sh::root())?;
-    let fmt = step(&["fmt", "--all", "--check"])?;
+    let fmt = step(&["fmt", "--all", "--check"])? & step(&["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"])?;
     let clippy: Vec<String> = ["clippy".into(), "--quiet".into(), "--all-targets".into()]
         .into_iter()
         .chain(scope())

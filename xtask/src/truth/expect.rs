@@ -90,6 +90,18 @@ mod tests {
     }
 
     #[test]
+    fn every_bundled_truth_can_be_read() {
+        let mut read_files = 0;
+        for file in crate::sh::files(&crate::sh::root().join("captures")).unwrap() {
+            if file.extension().is_some_and(|e| e == "toml") {
+                assert!(read(&file).unwrap().totals.contains_key("frames"), "{} counts no frames", file.display());
+                read_files += 1;
+            }
+        }
+        assert!(read_files > 0);
+    }
+
+    #[test]
     fn a_slip_is_said() {
         for (from, to, says) in [
             ("acks", "ackz", "has no `ackz`"),
