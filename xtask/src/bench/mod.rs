@@ -1,0 +1,176 @@
+//! `bench`: what an analysis costs, as ratios to what was run beside it on the same machine. Never a test: figures
+//! depend on the machine, and a reader judges them.
+
+pub(crate) mod crc;
+pub(crate) mod generate;
+mod measure;
+mod packet;
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+
+use crate::sh;
+use generate::{FLOOD, LARGE, MANY, PREFIX, Plan, SMALL};
+use measure::{Cost, Line, interleaved};
+
+/// Runs of each command; the median counts.
+const ROUNDS: usize = 7;
+
+/// A line of the result: what was measured, the figure, what it should be at most, and how it came about.
+struct Row {
+    what: &'static str,
+    figure: String,
+    target: &'static str,
+    how: String,
+}
+
+struct Bench {
+    rocetop: PathBuf,
+    folder: PathBuf,
+    rows: Vec<Row>,
+}
+
+pub(crate) fn run(args: &[String]) -> Result<bool> {
+    match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [] | ["analyze"] => {}
+        other => bail!("bench knows `analyze` alone, not `{}`", other.join(" ")),
+    }
+    let mut bench = Bench { rocetop: sh::rocetop()?, folder: sh::target()?.join("bench"), rows: Vec::new() };
+    bench.against_tcpdump()?;
+    bench.against_tshark()?;
+    bench.against_crc()?;
+    bench.memory()?;
+    let same = bench.threads()?;
+    print!("{}", table(&bench.rows));
+    if !same {
+        println!("\nWRONG: one thread and two print different bytes");
+    }
+    Ok(same)
+}
+
+impl Bench {
+    fn file(&self, plan: &Plan) -> Result<PathBuf> {
+        eprintln!("{}: {}", plan.name, plan.about);
+        generate::file(plan, &self.folder)
+    }
+
+    fn analyze(&self, file: &Path, more: &[&str]) -> Line {
+        let mut words: Vec<&OsStr> =
+            vec![self.rocetop.as_os_str(), "analyze".as_ref(), file.as_os_str(), "--json".as_ref()];
+        words.extend(more.iter().map(OsStr::new));
+        Line::new(&words)
+    }
+
+    fn row(&mut self, what: &'static str, figure: String, target: &'static str, how: String) {
+        eprintln!("  {what}: {figure}");
+        self.rows.push(Row { what, figure, target, how });
+    }
+
+    /// Reading and writing every frame is the least that a capture tool does.
+    fn against_tcpdump(&mut self) -> Result<()> {
+        let file = self.file(&SMALL)?;
+        if !sh::has("tcpdump") {
+            self.row("CPU, small frames / tcpdump", "-".into(), "<= 2.0", "tcpdump is not installed".into());
+            return Ok(());
+        }
+        let words: [&OsStr; 5] =
+            ["tcpdump".as_ref(), "-r".as_ref(), file.as_os_str(), "-w".as_ref(), "/dev/null".as_ref()];
+        let costs = interleaved(&[self.analyze(&file, &[]), Line::new(&words)], ROUNDS)?;
+        if let [ours, theirs] = costs.as_slice() {
+            let how = format!("{} / {} (tcpdump -r FILE -w /dev/null)", cpu(ours), cpu(theirs));
+            self.row("CPU, small frames / tcpdump", ratio(ours, theirs), "<= 2.0", how);
+        }
+        Ok(())
+    }
+
+    /// Slow enough that a tenth of the frames must do: one run, times ten.
+    fn against_tshark(&mut self) -> Result<()> {
+        let (file, prefix) = (self.file(&SMALL)?, self.file(&PREFIX)?);
+        if !sh::has("tshark") {
+            self.row("CPU, small frames / tshark", "-".into(), "<= 0.02", "tshark is not installed".into());
+            return Ok(());
+        }
+        let words: [&OsStr; 4] = ["tshark".as_ref(), "-n".as_ref(), "-r".as_ref(), prefix.as_os_str()];
+        let mut theirs = Line::new(&words).cost()?;
+        theirs.cpu *= SMALL.frames / PREFIX.frames;
+        if let [ours] = interleaved(&[self.analyze(&file, &[])], ROUNDS)?.as_slice() {
+            let how = format!("{} / {} (one run over {}, scaled)", cpu(ours), cpu(&theirs), PREFIX.about);
+            self.row("CPU, small frames / tshark", ratio(ours, &theirs), "<= 0.02", how);
+        }
+        Ok(())
+    }
+
+    /// Checking every ICRC means reading every byte once.
+    fn against_crc(&mut self) -> Result<()> {
+        let file = self.file(&LARGE)?;
+        let me = std::env::current_exe()?;
+        let bare = Line::new(&[me.as_os_str(), "bench-crc".as_ref(), file.as_os_str()]);
+        if let [ours, theirs] = interleaved(&[self.analyze(&file, &[]), bare], ROUNDS)?.as_slice() {
+            let how = format!("{} / {} (one CRC-32 over the mapped file)", cpu(ours), cpu(theirs));
+            self.row("CPU, 4 KiB frames / bare CRC", ratio(ours, theirs), "<= 1.5", how);
+        }
+        Ok(())
+    }
+
+    /// Two threads must save time and change nothing; whether they change nothing.
+    fn threads(&mut self) -> Result<bool> {
+        let file = self.file(&SMALL)?;
+        let lines = ["1", "2"].map(|n| self.analyze(&file, &["--threads", n]));
+        let outputs = lines.iter().map(Line::output).collect::<Result<Vec<_>>>()?;
+        let same = outputs.windows(2).all(|pair| pair.first() == pair.last());
+        drop(outputs);
+        if let [one, two] = interleaved(&lines, ROUNDS)?.as_slice() {
+            let figure = format!("{:.2}", two.wall.as_secs_f64() / one.wall.as_secs_f64().max(1e-6));
+            let how = format!("{:.3} s / {:.3} s of wall time", two.wall.as_secs_f64(), one.wall.as_secs_f64());
+            self.row("wall, two threads / one", figure, "<= 0.65", how);
+        }
+        let word = if same { "yes" } else { "NO" };
+        self.row("two threads, the same bytes", word.into(), "yes", "all of the JSON report".into());
+        Ok(same)
+    }
+
+    fn memory(&mut self) -> Result<()> {
+        for (plan, what, target) in [
+            (SMALL, "memory, small frames", "<= 64 MB"),
+            (LARGE, "memory, 4 KiB frames", "<= 64 MB"),
+            (MANY, "memory, 10,000 flows", "<= 64 MB"),
+            (FLOOD, "memory, flood", "-"),
+        ] {
+            let file = self.file(&plan)?;
+            let size = std::fs::metadata(&file)?.len();
+            let costs = interleaved(&[self.analyze(&file, &[])], 3)?;
+            let Some(cost) = costs.first() else { continue };
+            // The file counts in the peak only where it is mapped; a reader that copies stays below its size.
+            let own = if cost.peak > size { cost.peak - size } else { cost.peak };
+            let how = format!("peak {} MB, file {} MB; {} of CPU", mega(cost.peak), mega(size), cpu(cost));
+            self.row(what, format!("{} MB", mega(own)), target, how);
+            if plan.flows == FLOOD.flows {
+                let each = own / u64::from(plan.flows);
+                self.row("memory, a flow of the flood", format!("{each} B"), "<= 600 B", "of the line above".into());
+            }
+        }
+        Ok(())
+    }
+}
+
+fn cpu(cost: &Cost) -> String {
+    format!("{:.3} s", cost.cpu.as_secs_f64())
+}
+
+fn ratio(ours: &Cost, theirs: &Cost) -> String {
+    format!("{:.3}", ours.cpu.as_secs_f64() / theirs.cpu.as_secs_f64().max(1e-6))
+}
+
+fn mega(bytes: u64) -> u64 {
+    bytes.div_ceil(1_000_000)
+}
+
+fn table(rows: &[Row]) -> String {
+    let mut text = format!("{:<30} {:>10} {:>10}   {}\n", "measured", "figure", "target", "how");
+    for Row { what, figure, target, how } in rows {
+        text += &format!("{what:<30} {figure:>10} {target:>10}   {how}\n");
+    }
+    text + &format!("CPU is user and system time of the child; medians of {ROUNDS} interleaved runs (memory: of 3).\n")
+}
