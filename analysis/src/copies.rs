@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use rocetop_parsers::fold::Tally;
+use rocetop_parsers::fold::{Tally, numbered};
 use rocetop_parsers::ib::opcode::Traits;
 use rocetop_parsers::{Bytes, Facts, Nanos};
 
@@ -57,21 +57,36 @@ impl Share {
         self.messages_again += u64::from(again.message);
         self.responses_again += u64::from(again.response);
     }
+
+    fn merge(&mut self, other: &Self) {
+        self.tally.merge(&other.tally);
+        self.again += other.again;
+        self.messages_again += other.messages_again;
+        self.responses_again += other.responses_again;
+    }
 }
 
-/// Time within which a mirror delivers the copy of a frame that looks exactly the same. A network card's or bridge's
+/// Time within which a capture delivers the double of a frame that looks exactly the same. A network card's or bridge's
 /// double is microseconds apart; a sender's repeat waits at least a round trip.
 const DOUBLED_WITHIN: Nanos = Nanos(100_000);
 /// Packets of one flow remembered while it is seen at several places.
-const RECENT: usize = 64;
-/// Doubles below this many prove nothing: a lone message that is resent looks the same.
-const LEAST_DOUBLES: u64 = 16;
+const RECENT: usize = 256;
+/// Copies below this many prove little: a lone message that is resent looks the same.
+const LEAST: u64 = 16;
+
+/// A packet sent, and the places where it was seen: one bit each.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    identity: Identity,
+    places: u8,
+}
 
 /// One flow's suspects.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Copies {
-    home: Place,
-    recent: VecDeque<(Identity, Few<Place, 4>)>,
+    /// The first is home: where the flow was seen before suspicion began.
+    places: Few<Place, 7>,
+    recent: VecDeque<Sent>,
     at_home: u64,
     elsewhere: u64,
     /// Second sights at another place.
@@ -86,58 +101,72 @@ pub(crate) struct Suspect<'a> {
     pub(crate) facts: &'a Facts,
     pub(crate) traits: Traits,
     pub(crate) wire: Bytes,
-    pub(crate) at: Nanos,
     pub(crate) place: Place,
     pub(crate) again: Again,
+    /// Time since the packet before, if that was the same packet.
+    pub(crate) twin: Option<Nanos>,
 }
 
 impl Copies {
+    const HOME: u8 = 1;
+
     /// Suspicion begins: the packet before was `before`, at `home`.
     pub(crate) fn since(before: Identity, home: Place) -> Self {
-        Self { home, recent: VecDeque::from([(before, Few::of(home))]), ..Self::default() }
+        let recent = VecDeque::from([Sent { identity: before, places: Self::HOME }]);
+        Self { places: Few::of(home), recent, ..Self::default() }
     }
 
-    /// A packet of a flow under suspicion; `before` is the time of the one before it, `twin` whether they are the same.
-    pub(crate) fn add(&mut self, suspect: Suspect<'_>, before: Nanos, twin: bool) {
-        let Suspect { facts, traits, wire, at, place, again } = suspect;
+    /// A packet of a flow under suspicion.
+    pub(crate) fn add(&mut self, suspect: Suspect<'_>) {
+        let Suspect { facts, traits, wire, place, again, twin } = suspect;
+        self.places.add(place);
+        // Places beyond the ones kept share the last bit.
+        let bit = 1 << self.places.values().iter().position(|&p| p == place).unwrap_or(7);
+        *(if bit == Self::HOME { &mut self.at_home } else { &mut self.elsewhere }) += 1;
         let identity = Identity::of(facts);
-        if place == self.home {
-            self.at_home += 1;
-        } else {
-            self.elsewhere += 1;
-        }
-        // The latest sending of this packet that was not seen at this place yet.
-        let sent = self.recent.iter_mut().rev().find(|(other, at)| *other == identity && !at.values().contains(&place));
-        if let Some((_, places)) = sent {
-            places.add(place);
-            self.moved.add(facts, traits, wire, again);
-            return;
-        }
-        if twin && at.since(before) <= DOUBLED_WITHIN {
-            self.doubled.add(facts, traits, wire, again);
+        // The first sight of a numbered packet is nobody's copy; answers and datagrams have no such proof.
+        let numbered = numbered(facts.opcode.transport()) && traits.any(Traits::REQUEST | Traits::RESPONSE);
+        let known = again.request || again.response;
+        if known || !numbered {
+            // The latest sending of this packet that was not seen at this place yet.
+            let sent = self.recent.iter_mut().rev().find(|s| s.identity == identity && s.places & bit == 0);
+            // Where clocks differ that may be long ago: then the place alone must do.
+            if sent.is_some() || known && bit != Self::HOME {
+                if let Some(sent) = sent {
+                    sent.places |= bit;
+                }
+                return self.moved.add(facts, traits, wire, again);
+            }
+            if twin.is_some_and(|since| since <= DOUBLED_WITHIN) {
+                self.doubled.add(facts, traits, wire, again);
+            }
         }
         if self.recent.len() == RECENT {
             self.recent.pop_front();
         }
-        self.recent.push_back((identity, Few::of(place)));
+        self.recent.push_back(Sent { identity, places: bit });
     }
 
-    /// What is to be taken off a flow of `packets`, as the evidence stands.
-    pub(crate) fn verdict(&self, packets: u64) -> Share {
+    /// Whether nearly every packet of the flow was captured twice in a row; `None` where there are answers alone, which
+    /// a responder may well give twice.
+    pub(crate) fn doubles(&self, all: &Tally) -> Option<bool> {
+        let sum = |t: &Tally| t.requests + t.responses;
+        let (doubled, packets) = (sum(&self.doubled.tally), sum(all));
+        // Nine in ten of the packets that are no copies have one.
+        (packets != 0).then(|| doubled >= LEAST && doubled * 10 >= (packets - doubled) * 9)
+    }
+
+    /// What is to be taken off the flow, as the evidence stands.
+    pub(crate) fn verdict(&self, doubles: bool) -> Share {
         let mut share = Share::default();
         let moved = self.moved.tally.packets;
         // Half of what either place saw at least. A flow that only changed its path saw nothing more at its first one.
-        let both = moved * 2 >= self.at_home.min(self.elsewhere) && self.at_home >= LEAST_DOUBLES;
+        let both = moved * 2 >= self.at_home.min(self.elsewhere) && self.at_home >= LEAST;
         if moved != 0 && (both || moved * 2 >= self.elsewhere) {
             share = self.moved;
         }
-        let doubled = self.doubled.tally.packets;
-        // Nine in ten of the packets that are no copies have one.
-        if doubled >= LEAST_DOUBLES && doubled * 10 >= (packets - doubled) * 9 {
-            share.tally.merge(&self.doubled.tally);
-            share.again += self.doubled.again;
-            share.messages_again += self.doubled.messages_again;
-            share.responses_again += self.doubled.responses_again;
+        if doubles {
+            share.merge(&self.doubled);
         }
         share
     }

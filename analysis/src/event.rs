@@ -49,7 +49,7 @@ impl fmt::Display for FrameNo {
 }
 
 /// A frame that the walker could read.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Packet {
     /// Where it stands in the capture.
     pub frame: FrameNo,
@@ -57,7 +57,7 @@ pub struct Packet {
     pub at: Nanos,
     /// Length on the wire.
     pub wire: Bytes,
-    /// Interface of the capture that it was seen on.
+    /// Interface that it was seen on, counted in its file.
     pub iface: u32,
     /// Everything the walker found.
     pub facts: Facts,

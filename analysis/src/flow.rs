@@ -256,17 +256,16 @@ impl Flow {
     #[inline(always)]
     fn place(&mut self, packet: &Packet, traits: Traits, before: Nanos, again: Again) {
         let facts = &packet.facts;
-        let outer = Outer::of(facts, packet.iface);
+        let outer = Outer::of(facts, packet);
         let last = self.headers.latest();
         let identity = Identity::of(facts);
         let first = self.counters.tally.packets == 1;
-        let twin = identity == self.latest && !first;
+        let twin = (identity == self.latest && !first).then(|| packet.at.since(before));
         let moved = self.headers.add(outer, facts) && outer.place() != last.place() && !first;
-        if moved || twin || self.copies.is_some() {
+        if moved || twin.is_some() || self.copies.is_some() {
             let latest = self.latest;
             let copies = self.copies.get_or_insert_with(|| Box::new(Copies::since(latest, last.place())));
-            let (facts, place) = (&packet.facts, outer.place());
-            copies.add(Suspect { facts, traits, wire: packet.wire, at: packet.at, place, again }, before, twin);
+            copies.add(Suspect { facts, traits, wire: packet.wire, place: outer.place(), again, twin });
         }
         self.latest = identity;
     }
@@ -306,9 +305,12 @@ impl Flow {
         restarts || ahead < -BACK || self.seen.below(facts.psn) > AHEAD.unsigned_abs()
     }
 
-    /// What mirror copies added to this flow.
-    pub(crate) fn mirrored(&self) -> Share {
-        self.copies.as_ref().map_or_else(Share::default, |c| c.verdict(self.counters.tally.packets))
+    /// What mirror copies added to this flow. A flow of answers alone follows its peer.
+    pub(crate) fn mirrored(&self, peer: Option<&Flow>) -> Share {
+        let doubles = |flow: &Flow| flow.copies.as_ref().and_then(|c| c.doubles(&flow.counters.tally));
+        self.copies.as_ref().map_or_else(Share::default, |copies| {
+            copies.verdict(doubles(self).or_else(|| peer.and_then(doubles)).unwrap_or(false))
+        })
     }
 
     /// Distinct messages: Last or Only packets less the repeated ones.

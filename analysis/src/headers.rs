@@ -3,6 +3,8 @@
 use rocetop_parsers::Facts;
 use rocetop_parsers::facts::Flags;
 
+use crate::event::Packet;
+
 /// Up to `N` distinct values; further ones are only known to exist.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Few<T, const N: usize> {
@@ -66,9 +68,10 @@ impl Outer {
     const IFACE: u32 = 52;
 
     #[inline(always)]
-    pub(crate) fn of(facts: &Facts, iface: u32) -> Self {
-        // 12 bits of interface: 4,096 of them are told apart.
-        let iface = u64::from((iface ^ facts.ifindex) & 0xfff);
+    pub(crate) fn of(facts: &Facts, packet: &Packet) -> Self {
+        // 12 bits for file and interface: two that fall together only miss a mirror.
+        let iface = packet.iface ^ facts.ifindex ^ u32::from(packet.frame.file()) << 5;
+        let iface = u64::from((iface ^ iface >> 12) & 0xfff);
         Self(
             u64::from(facts.vlan) << Self::VLAN
                 | u64::from(facts.ttl) << Self::TTL
@@ -126,6 +129,7 @@ impl Headers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::FrameNo;
 
     #[test]
     fn keeps_the_first_few() {
@@ -141,8 +145,13 @@ mod tests {
         let a = Facts { sport: 1, tos: 0x68, ttl: 64, ..Facts::default() };
         let b = Facts { sport: 2, tos: 0x02, ..a };
         let c = Facts { ttl: 63, ..a };
-        assert_eq!(Outer::of(&a, 0).place(), Outer::of(&b, 0).place());
-        assert_ne!(Outer::of(&a, 0).place(), Outer::of(&c, 0).place());
-        assert_ne!(Outer::of(&a, 0).place(), Outer::of(&a, 1).place());
+        let place = |facts: &Facts, file, iface| {
+            let packet = Packet { frame: FrameNo::new(file, 1), iface, ..Packet::default() };
+            Outer::of(facts, &packet).place()
+        };
+        assert_eq!(place(&a, 0, 0), place(&b, 0, 0));
+        assert_ne!(place(&a, 0, 0), place(&c, 0, 0));
+        assert_ne!(place(&a, 0, 0), place(&a, 0, 1));
+        assert_ne!(place(&a, 0, 0), place(&a, 1, 0));
     }
 }

@@ -218,7 +218,7 @@ impl<'a> Ledger<'a> {
             ids.push(vec![(NONE, NONE); flows.len()]);
             let live = flows.iter().enumerate().filter(|(_, f)| f.counters.tally.packets != 0);
             order.extend(live.map(|(index, flow)| {
-                mirror_copies += flow.mirrored().tally.packets;
+                mirror_copies += flow.mirrored(flow_at(engine, (shard as u32, flow.peer))).tally.packets;
                 (shard as u32, index as Index)
             }));
         }
@@ -304,7 +304,7 @@ impl<'a> Ledger<'a> {
         let &seat = self.order.get(id as usize)?;
         let flow = flow_at(self.engine, seat)?;
         let (_, connection) = self.at(seat)?;
-        Some(report(flow, id, connection))
+        Some(report(flow, flow_at(self.engine, (seat.0, flow.peer)), id, connection))
     }
 
     /// All connections, by id.
@@ -324,9 +324,9 @@ fn flow_at(engine: &Engine, seat: Seat) -> Option<&Flow> {
     engine.shards().get(seat.0 as usize)?.flows.get(seat.1 as usize)
 }
 
-fn report(flow: &Flow, id: u32, connection: u32) -> FlowReport {
+fn report(flow: &Flow, peer: Option<&Flow>, id: u32, connection: u32) -> FlowReport {
     let c = &flow.counters;
-    let copies = flow.mirrored();
+    let copies = flow.mirrored(peer);
     let t = &c.tally;
     let off = &copies.tally;
     let counts = numbered(flow.transport) && t.requests != 0;

@@ -4,7 +4,7 @@
 //! path may change set to ones. Owns what is masked; the arithmetic is a [`Crc32`] that the caller brings, because the
 //! fast ones need the standard library.
 
-use crate::facts::{Class, Facts};
+use crate::facts::{Class, Facts, Flags};
 use crate::ib::bth::Bth;
 use crate::window::Window;
 
@@ -152,6 +152,10 @@ pub fn compute<C: Crc32>(frame: &[u8], facts: &Facts, crc: &C) -> Option<u32> {
 #[must_use]
 #[inline]
 pub fn check<C: Crc32>(frame: &[u8], facts: &Facts, crc: &C) -> Icrc {
+    // A packet that was cut inside a tunnel may have other bytes behind it.
+    if facts.flags.has(Flags::CUT) {
+        return Icrc::Unknown;
+    }
     let Some(stored) = (facts.end as usize).checked_sub(4).and_then(|at| frame.load(at)) else {
         return Icrc::Unknown;
     };

@@ -216,7 +216,7 @@ fn direction<W: Write>(page: &mut Page<'_, W>, label: &str, flow: &FlowReport) -
         figures.push(format!("{} mirrored", count(flow.mirror_copies)));
     }
     page.figures(PLAIN, label, &figures)?;
-    let mut words = Trouble::of(flow).words();
+    let words = Trouble { naks: 0, ..Trouble::of(flow) }.words();
     let naks = [
         (flow.naks.psn_sequence_error, "PSN sequence error"),
         (flow.naks.invalid_request, "invalid request"),
@@ -224,6 +224,8 @@ fn direction<W: Write>(page: &mut Page<'_, W>, label: &str, flow: &FlowReport) -
         (flow.naks.remote_operational_error, "remote operational error"),
         (flow.naks.other, "other code"),
     ];
-    words.extend(naks.into_iter().filter(|&(n, _)| n != 0).map(|(n, kind)| format!("{} {kind}", count(u64::from(n)))));
+    let naks = naks.into_iter().filter(|&(n, _)| n != 0);
+    let naks = naks.map(|(n, kind)| format!("{} ({kind})", counted(u64::from(n), "NAK")));
+    let words: Vec<String> = words.into_iter().chain(naks).collect();
     if words.is_empty() { Ok(()) } else { page.figures(BAD, "     ", &words) }
 }
