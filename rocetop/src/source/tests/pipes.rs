@@ -62,7 +62,9 @@ fn a_stop_request_ends_a_wait() {
 
 #[test]
 fn a_stop_request_ends_the_wait_for_first_bytes() {
-    let (path, _reader, _writer) = named_pipe();
+    let (path, reader, writer) = named_pipe();
+    // Its thread may come to open the path only after the test: the descriptor must not be another test's by then.
+    std::mem::forget((reader, writer));
     let stop = Stop::new();
     stop.stop();
     let mut timeline = Timeline::open_with(&[path], stop).unwrap();
