@@ -35,8 +35,8 @@ pub struct Outcome {
     pub captures: Vec<CaptureSummary>,
 }
 
-/// Frames between two calls of a progress callback.
-const TICK: u64 = 1 << 14;
+/// Frames between two looks at the progress.
+const BATCH: usize = 1 << 14;
 
 /// Reads a time line to its end. `progress` is called now and then with the bytes done and the bytes in all, if known.
 pub fn run(mut timeline: Timeline, options: &Options, progress: impl FnMut(Bytes, Option<Bytes>)) -> Outcome {
@@ -64,17 +64,17 @@ fn read(
 ) -> Engine {
     let mut engine = Engine::part(options.engine, part, parts);
     let mut filter = options.filter.as_ref().map(Filter::compiled);
-    let mut until_tick = TICK;
-    while let Some(frame) = timeline.next() {
-        if filter.as_mut().is_none_or(|f| f.passes(&frame)) {
-            account(&mut engine, &frame);
+    loop {
+        let read = timeline.batch(BATCH, |frame| {
+            if filter.as_mut().is_none_or(|f| f.passes(&frame)) {
+                account(&mut engine, &frame);
+            }
+        });
+        if read == 0 {
+            break;
         }
-        until_tick -= 1;
-        if until_tick == 0 {
-            until_tick = TICK;
-            let (done, total) = timeline.progress();
-            progress(done, total);
-        }
+        let (done, total) = timeline.progress();
+        progress(done, total);
     }
     engine
 }

@@ -15,7 +15,7 @@ use crate::filter::Filter;
 use crate::report::select::{Host, QpNumber, Selection};
 use crate::report::{json, text};
 use crate::run::{self, Options, Outcome};
-use crate::source::{Stop, Timeline};
+use crate::source::{CaptureSummary, Stop, Timeline};
 
 /// Report what captures say about every queue pair
 #[derive(Debug, clap::Args)]
@@ -73,15 +73,16 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         engine: Config { most_flows: args.max_flows, idle: args.idle.map(|s| Nanos(s.saturating_mul(1_000_000_000))) },
         filter: args.filter.as_deref().map(Filter::new).transpose()?,
     };
-    let timeline = Timeline::open_with(&args.files, stop)?;
+    let timeline = Timeline::open_with(&args.files, stop.clone())?;
     let outcome = with_progress(timeline, &options);
     for capture in outcome.captures.iter().filter(|c| !c.complete) {
         let problem = capture.problem.as_deref().unwrap_or("it was not read to its end");
         anstream::eprintln!("rocetop: {}: {problem}", capture.path);
     }
     print(args, &outcome).or_else(quiet_pipe).context("cannot write the report")?;
-    let complete = outcome.captures.iter().all(|c| c.complete);
-    Ok(if complete { Exit::Clean } else { Exit::Incomplete })
+    // A live pipe has no other end than the one that somebody gives it.
+    let ended = |c: &CaptureSummary| c.complete || c.path == "-" && stop.is_stopped();
+    Ok(if outcome.captures.iter().all(ended) { Exit::Clean } else { Exit::Incomplete })
 }
 
 /// Reads it all, with a bar on standard error when someone is looking and it takes a while.
