@@ -1,6 +1,6 @@
 //! The flow table of one virtual shard: every flow between the address pairs that hash here.
 
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hasher};
 
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
@@ -51,11 +51,22 @@ const HASH: FixedState = FixedState::with_seed(0);
 
 #[inline(always)]
 fn hash_key(key: &Key) -> u64 {
-    HASH.hash_one(key.words())
+    hash(key.words())
 }
 
 fn hash_addresses(key: &Key) -> u64 {
-    HASH.hash_one((key.src, key.dst))
+    let [a, b, c, d, _] = key.words();
+    hash([a, b, c, d])
+}
+
+/// Word by word: as a slice of bytes the same takes twice the time.
+#[inline(always)]
+fn hash<const N: usize>(words: [u64; N]) -> u64 {
+    let mut hasher = HASH.build_hasher();
+    for word in words {
+        hasher.write_u64(word);
+    }
+    hasher.finish()
 }
 
 impl Shard {

@@ -83,23 +83,30 @@ fn read(
 #[inline(always)]
 fn account(engine: &mut Engine, frame: &Frame<'_>) {
     let wire = Bytes(u64::from(frame.wire_len));
-    let facts = frame.link.map(|link| dissect::<DEPTH, [u8]>(frame.bytes, link));
-    let Some(Ok(mut facts)) = facts else {
-        if engine.owns_rest() {
-            engine.undecodable(frame.ts, wire);
-        }
-        return;
-    };
+    let Some(link) = frame.link else { return undecodable(engine, frame, wire) };
+    let Ok(facts) = dissect::<DEPTH, [u8]>(frame.bytes, link) else { return undecodable(engine, frame, wire) };
     if !engine.owns(&facts) {
         return;
     }
-    let icrc = if facts.is_rdma() { icrc::check(frame.bytes, &facts, &Fast) } else { Icrc::Unknown };
-    if facts.class == Class::RoceV2 && !plausible(&facts, icrc) {
-        facts.class = Class::Other;
+    let icrc = Icrc::Unknown;
+    let mut packet = Packet { frame: frame.number, at: frame.ts, wire, iface: frame.iface, facts, icrc };
+    let facts = &mut packet.facts;
+    if facts.is_rdma() {
+        packet.icrc = icrc::check(frame.bytes, facts, &Fast);
+        if facts.class == Class::RoceV2 && !plausible(facts, packet.icrc) {
+            facts.class = Class::Other;
+        }
     }
-    let packet = Packet { frame: frame.number, at: frame.ts, wire, iface: frame.iface, facts, icrc };
     engine.packet(&packet);
-    if let Some(detail) = detail(frame.bytes, &facts) {
+    if let Some(detail) = detail(frame.bytes, &packet.facts) {
         engine.detail(&packet, &detail);
+    }
+}
+
+/// A frame that ends too early, or of a link type that nobody here knows. It belongs to no shard.
+#[cold]
+fn undecodable(engine: &mut Engine, frame: &Frame<'_>, wire: Bytes) {
+    if engine.owns_rest() {
+        engine.undecodable(frame.ts, wire);
     }
 }
