@@ -108,13 +108,14 @@ fn print(args: &Args, outcome: &Outcome) -> io::Result<()> {
     let ledger = Ledger::new(&outcome.engine);
     let chosen = Selection { qpn: args.qpn, host: args.host.clone() };
     let captures = &outcome.captures;
-    // Takes colours off where nobody wants them: no terminal, NO_COLOR.
-    let mut out = BufWriter::new(anstream::stdout());
     if args.json {
+        let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
         json::write(&mut out, captures, &ledger, &chosen)?;
-    } else {
-        text::write(&mut out, captures, &ledger, &text::Shown { chosen, top: args.top })?;
+        return out.flush();
     }
+    // Takes colours off where nobody wants them: no terminal, NO_COLOR.
+    let mut out = BufWriter::new(anstream::stdout().lock());
+    text::write(&mut out, captures, &ledger, &text::Shown { chosen, top: args.top })?;
     out.flush()
 }
 
