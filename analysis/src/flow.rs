@@ -287,7 +287,8 @@ impl Flow {
     ///
     /// A new QP starts a message at a PSN of its own choice. Within the reach of what a real sender has in flight a
     /// jump is loss or repetition; beyond it, or back to the very start of a flow that had long moved on, it is not.
-    pub(crate) fn begins_anew(&self, facts: &Facts, traits: Traits) -> bool {
+    pub(crate) fn begins_anew(&self, packet: &Packet, traits: Traits) -> bool {
+        let facts = &packet.facts;
         let c = &self.counters;
         if !traits.has(Traits::REQUEST | Traits::STARTS) || !c.has_requests() || !numbered(facts.opcode.transport()) {
             return false;
@@ -299,18 +300,19 @@ impl Flow {
         if self.ended && facts.psn - self.unacked < 0 {
             return true;
         }
+        // At another place it is a second tap whose clock is late.
         let restarts = facts.psn == c.first_psn
             && self.unacked == c.next_psn
+            && Outer::of(facts, packet).place() == self.headers.latest().place()
             && ahead.unsigned_abs() > 2 * self.most_in_flight.max(RESTART / 2);
         restarts || ahead < -BACK || self.seen.below(facts.psn) > AHEAD.unsigned_abs()
     }
 
     /// What mirror copies added to this flow. A flow of answers alone follows its peer.
     pub(crate) fn mirrored(&self, peer: Option<&Flow>) -> Share {
-        let doubles = |flow: &Flow| flow.copies.as_ref().and_then(|c| c.doubles(&flow.counters.tally));
-        self.copies.as_ref().map_or_else(Share::default, |copies| {
-            copies.verdict(doubles(self).or_else(|| peer.and_then(doubles)).unwrap_or(false))
-        })
+        let all = &self.counters.tally;
+        let peer = peer.and_then(|p| Some((p.copies.as_deref()?, &p.counters.tally)));
+        self.copies.as_ref().map_or_else(Share::default, |copies| copies.share(all, peer))
     }
 
     /// Distinct messages: Last or Only packets less the repeated ones.

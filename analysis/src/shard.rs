@@ -151,7 +151,7 @@ impl Shard {
         let transport = facts.opcode.transport();
         flow.orphaned
             || (flow.transport != transport && flow.transport != Transport::Cnp && Flow::tells_transport(facts))
-            || flow.begins_anew(facts, traits)
+            || flow.begins_anew(packet, traits)
             || (traits.has(Traits::REQUEST | Traits::STARTS)
                 && flow.counters.has_requests()
                 && self.cm.promised(&flow.key).is_some_and(|p| p.start == facts.psn))

@@ -337,3 +337,19 @@ fn unknown_opcodes_are_kept_as_such() {
     let names: Vec<String> = seen.totals.opcodes.iter().map(|(o, _)| o.to_string()).collect();
     assert_eq!(names, ["RC_WRITE_ONLY", "T6_31"]);
 }
+
+#[test]
+fn two_taps_with_clocks_apart_are_counted_once() {
+    let (out, back) = connection();
+    let mut tap = Tap::default();
+    // The second file's clock is late: whole messages pass before their copies come.
+    for file in 0..2 {
+        let (out, back) = (Way { iface: file, ..out }, Way { iface: file, ..back });
+        for psn in 0..500 {
+            tap.send(out, WRITE_ONLY, psn).ack(back, psn, psn + 1);
+        }
+    }
+    let seen = tap.finish();
+    let (a, b) = (&seen.flows[0], &seen.flows[1]);
+    assert_eq!((a.packets, a.requests.seen_again, b.acks, seen.totals.mirror_copies), (500, 0, 500, 1000));
+}
