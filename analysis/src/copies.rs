@@ -12,6 +12,7 @@ use rocetop_parsers::fold::{Tally, numbered};
 use rocetop_parsers::ib::opcode::Traits;
 use rocetop_parsers::{Bytes, Facts, Nanos};
 
+use crate::flow::message_bytes;
 use crate::headers::{Few, Place};
 
 /// What makes two packets of one flow the same packet.
@@ -38,6 +39,8 @@ pub(crate) struct Share {
     pub(crate) again: u64,
     /// Repeated Last or Only packets.
     pub(crate) messages_again: u64,
+    /// Payload of copies that could not be told from new requests: datagrams.
+    pub(crate) message_bytes: Bytes,
     /// Repeated responses.
     pub(crate) responses_again: u64,
 }
@@ -55,6 +58,9 @@ impl Share {
         self.tally.add(facts, traits, wire);
         self.again += u64::from(again.request);
         self.messages_again += u64::from(again.message);
+        if !again.request && !again.message {
+            self.message_bytes += message_bytes(facts, traits);
+        }
         self.responses_again += u64::from(again.response);
     }
 
@@ -62,6 +68,7 @@ impl Share {
         self.tally.merge(&other.tally);
         self.again += other.again;
         self.messages_again += other.messages_again;
+        self.message_bytes += other.message_bytes;
         self.responses_again += other.responses_again;
     }
 }

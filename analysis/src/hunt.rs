@@ -146,11 +146,8 @@ impl Shard {
             if suspect == NONE || !unpaired(self, index) || !unpaired(self, suspect) {
                 continue;
             }
-            let rivals = self
-                .flows
-                .get(suspect as usize)
-                .map_or(0, |s| self.hunted(&s.key).filter(|(_, f)| f.hunt.suspect == suspect).count());
-            if rivals == 1 {
+            let Some(key) = self.flows.get(suspect as usize).map(|f| f.key) else { continue };
+            if self.only_hunted(&key, |f| f.hunt.suspect == suspect) == Some(index) {
                 self.pair(index, suspect, Grade::Ack);
             }
         }

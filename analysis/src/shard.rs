@@ -234,7 +234,7 @@ impl Shard {
         if let Ok(entry) = self.keys.find_entry(hash, |&i| i == index) {
             entry.remove();
         }
-        if let Some(peer) = self.flows.get_mut(peer as usize) {
+        if let Some(peer) = self.flows.get_mut(peer as usize).filter(|p| p.peer == index) {
             peer.peer = NONE;
         }
         if let Some(slot) = self.flows.get_mut(index as usize) {

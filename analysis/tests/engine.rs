@@ -30,6 +30,7 @@ fn go_back_n_at_the_requester_is_repeats_without_a_gap() {
     let seen = tap.finish();
     let r = &seen.flows[0].requests;
     assert_eq!((r.packets, r.seen_again, r.behind, r.filled, r.gaps, r.messages), (13, 5, 5, 0, 0, 8));
+    assert_eq!(r.message_bytes, 8 * 1024);
     assert_eq!((r.first_psn, r.next_psn), (Some(100), Some(108)));
     assert_eq!(seen.flows[1].naks.psn_sequence_error, 1);
     assert_eq!(seen.connections[0].paired_by, Grade::PortHash);
@@ -97,6 +98,7 @@ fn a_read_asked_for_again_from_its_middle_is_one_message() {
     let seen = tap.finish();
     let (q, p) = (&seen.flows[0].requests, &seen.flows[1].responses);
     assert_eq!((q.packets, q.messages, q.behind, q.seen_again, q.gaps, q.never_seen), (2, 1, 1, 0, 0, 0));
+    assert_eq!(q.message_bytes, 8192);
     assert_eq!((p.gaps, p.gap_psns, p.seen_again), (2, 4, 1));
 }
 

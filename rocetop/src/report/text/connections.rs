@@ -195,7 +195,7 @@ fn direction<W: Write>(page: &mut Page<'_, W>, label: &str, flow: &FlowReport) -
     let mut figures =
         vec![counted(flow.packets, "packet"), bytes(flow.bytes), duration(flow.last_ns.saturating_sub(flow.first_ns))];
     if r.messages != 0 {
-        figures.push(counted(r.messages, "message"));
+        figures.push(format!("{} of {}", counted(r.messages, "message"), bytes(r.message_bytes)));
     }
     if let (Some(first), Some(next)) = (r.first_psn, r.next_psn) {
         figures.push(format!("PSN {first} to {}", next.wrapping_sub(1) & 0xff_ffff));
