@@ -15,7 +15,8 @@ impl Shard {
     pub(crate) fn seek(&mut self, index: Index, packet: &Packet, traits: Traits) {
         let Some(flow) = self.flows.get(index as usize) else { return };
         let tally = &flow.counters.tally;
-        if tally.packets == 1 {
+        // Notifications before it say nothing of the flow itself.
+        if tally.packets == tally.cnps + 1 {
             if flow.transport == Transport::Ud {
                 return self.seek_datagrams(index);
             }

@@ -355,3 +355,12 @@ fn two_taps_with_clocks_apart_are_counted_once() {
     let (a, b) = (&seen.flows[0], &seen.flows[1]);
     assert_eq!((a.packets, a.requests.seen_again, b.acks, seen.totals.mirror_copies), (500, 0, 500, 1000));
 }
+
+#[test]
+fn notifications_with_a_port_of_their_own_do_not_hide_the_pair() {
+    let (out, back) = connection();
+    let mut tap = Tap::default();
+    tap.send(Way { sport: 0, ..back }, CNP, 0).send(out, WRITE_ONLY, 5).ack(back, 5, 1);
+    let seen = tap.finish();
+    assert_eq!((seen.flows[0].udp_sports.clone(), seen.connections[0].paired_by), (vec![back.sport], Grade::PortHash));
+}
