@@ -30,7 +30,7 @@ pub mod sport;
 pub use addr::Addr;
 pub use cut::{Cut, Layer};
 pub use detail::{Detail, detail};
-pub use dissect::{Link, dissect};
+pub use dissect::{Link, dissect, dissect_into};
 pub use endpoints::endpoints;
 pub use facts::{Class, Facts};
 pub use units::{Bytes, Nanos, Psn, Qpn};

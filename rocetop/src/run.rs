@@ -6,7 +6,7 @@ use rocetop_analysis::{Config, Engine, Packet, SHARDS};
 use rocetop_parsers::facts::Class;
 use rocetop_parsers::ib::transport::plausible;
 use rocetop_parsers::icrc::{self, Icrc};
-use rocetop_parsers::{Bytes, detail, dissect, endpoints};
+use rocetop_parsers::{Bytes, Facts, detail, dissect_into, endpoints};
 
 use crate::crc::Fast;
 use crate::filter::Filter;
@@ -87,18 +87,20 @@ fn may_own(engine: &Engine, frame: &Frame<'_>) -> bool {
     pair.is_none_or(|(src, dst)| engine.owns_pair(src, dst))
 }
 
-/// One frame through walker, ICRC and engine.
-#[inline(always)]
+/// One frame through walker, ICRC and engine. Out of line, so that the loop around it is short for frames of others.
+#[inline(never)]
 fn account(engine: &mut Engine, frame: &Frame<'_>) {
     let wire = Bytes(u64::from(frame.wire_len));
     let Some(link) = frame.link else { return undecodable(engine, frame, wire) };
-    let Ok(facts) = dissect::<DEPTH, [u8]>(frame.bytes, link) else { return undecodable(engine, frame, wire) };
-    if !engine.owns(&facts) {
-        return;
-    }
-    let icrc = Icrc::Unknown;
+    let (facts, icrc) = (Facts::default(), Icrc::Unknown);
     let mut packet = Packet { frame: frame.number, at: frame.ts, wire, iface: frame.iface, facts, icrc };
     let facts = &mut packet.facts;
+    if dissect_into::<DEPTH, [u8]>(frame.bytes, link, facts).is_err() {
+        return undecodable(engine, frame, wire);
+    }
+    if !engine.owns(facts) {
+        return;
+    }
     if facts.is_rdma() {
         packet.icrc = icrc::check(frame.bytes, facts, &Fast);
         if facts.class == Class::RoceV2 && !plausible(facts, packet.icrc) {
