@@ -1,5 +1,5 @@
 //! One thread and many write the same report, byte for byte.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a helper of tests fails like a test")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a helper of tests fails like a test")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,6 +17,10 @@ fn captures() -> Vec<PathBuf> {
     paths.sort();
     assert!(paths.len() > 20);
     paths
+}
+
+fn temporary(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("rocetop-threads-{}-{name}.pcap", std::process::id()))
 }
 
 fn report<P: AsRef<Path>>(paths: &[P], threads: usize) -> String {
@@ -54,6 +58,24 @@ fn several_at_once() {
     same(&all.iter().rev().collect::<Vec<_>>());
 }
 
+/// A part that panics is not waited for by the others, and its panic is the caller's.
+#[test]
+fn a_panic_ends_all() {
+    let capture =
+        fs::read(captures().iter().find(|path| path.extension().is_some_and(|e| e == "pcap")).unwrap()).unwrap();
+    let path = temporary("panic");
+    // Far more than what is on its way at a time.
+    let repeated: Vec<u8> = capture[24..].iter().copied().cycle().take(200 * (capture.len() - 24)).collect();
+    fs::write(&path, [&capture[..24], &repeated].concat()).unwrap();
+    let panicked = std::panic::catch_unwind(|| {
+        let options = Options { threads: 3, ..Options::default() };
+        run::run(Timeline::open(&[&path]).unwrap(), &options, |_, _| panic!("on purpose"))
+    });
+    same(&[&path]);
+    fs::remove_file(&path).unwrap();
+    assert_eq!(panicked.unwrap_err().downcast_ref(), Some(&"on purpose"));
+}
+
 /// A capture of the same frame cut at every length, between other addresses each time, and each cut accounted once.
 #[test]
 fn frames_cut_at_every_length() {
@@ -79,7 +101,7 @@ fn frames_cut_at_every_length() {
             records += 1;
         }
     }
-    let path = std::env::temp_dir().join(format!("rocetop-threads-{}.pcap", std::process::id()));
+    let path = temporary("cut");
     fs::write(&path, capture).unwrap();
     let report = same(&[&path]);
     fs::remove_file(&path).unwrap();
