@@ -12,7 +12,7 @@ use crate::shard::{Evicted, Shard};
 use crate::totals::Totals;
 
 /// Virtual shards.
-pub const SHARDS: usize = 64;
+pub const SHARDS: usize = u64::BITS as usize;
 
 /// Bounds of the engine.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +36,8 @@ pub struct Engine {
     shards: Vec<Shard>,
     totals: Totals,
     part: usize,
-    parts: usize,
+    /// The shards that are this part's, one bit each.
+    owned: u64,
 }
 
 impl Engine {
@@ -50,11 +51,12 @@ impl Engine {
     #[must_use]
     pub fn part(config: Config, part: usize, parts: usize) -> Self {
         let most = (config.most_flows / SHARDS).max(1);
+        let parts = parts.max(1);
         Self {
             shards: (0..SHARDS).map(|_| Shard::new(most, config.idle)).collect(),
             totals: Totals::default(),
             part,
-            parts: parts.max(1),
+            owned: (0..SHARDS).filter(|shard| shard % parts == part).fold(0, |all, shard| all | 1 << shard),
         }
     }
 
@@ -62,7 +64,14 @@ impl Engine {
     #[inline(always)]
     #[must_use]
     pub fn owns(&self, facts: &Facts) -> bool {
-        self.parts == 1 || shard_of(facts) % self.parts == self.part
+        self.owns_pair(facts.src, facts.dst)
+    }
+
+    /// Whether the frames between two addresses, in either direction, are this part's to account.
+    #[inline(always)]
+    #[must_use]
+    pub fn owns_pair(&self, src: Addr, dst: Addr) -> bool {
+        self.owned == u64::MAX || self.owned >> shard_of(src, dst) & 1 == 1
     }
 
     /// Whether frames that belong to no shard (undecodable ones) are this part's to account.
@@ -76,7 +85,7 @@ impl Engine {
     pub fn packet(&mut self, packet: &Packet) {
         self.totals.add(packet);
         if packet.facts.is_rdma()
-            && let Some(shard) = self.shards.get_mut(shard_of(&packet.facts))
+            && let Some(shard) = self.shards.get_mut(shard_of(packet.facts.src, packet.facts.dst))
         {
             shard.packet(packet);
         }
@@ -86,7 +95,7 @@ impl Engine {
     pub fn detail(&mut self, packet: &Packet, detail: &Detail) {
         if let Detail::Cm(message) = detail
             && packet.icrc != Icrc::Bad
-            && let Some(shard) = self.shards.get_mut(shard_of(&packet.facts))
+            && let Some(shard) = self.shards.get_mut(shard_of(packet.facts.src, packet.facts.dst))
         {
             shard.connection_message(&packet.facts, message);
         }
@@ -102,19 +111,17 @@ impl Engine {
     pub fn merge(parts: Vec<Self>) -> Self {
         let mut parts = parts.into_iter();
         let mut whole = parts.next().unwrap_or_else(|| Self::new(Config::default()));
-        let of = whole.parts;
         for part in parts {
             whole.totals.merge(&part.totals);
             for (index, shard) in part.shards.into_iter().enumerate() {
-                if index % of == part.part
+                if part.owned >> index & 1 == 1
                     && let Some(slot) = whole.shards.get_mut(index)
                 {
                     *slot = shard;
                 }
             }
         }
-        whole.parts = 1;
-        whole.part = 0;
+        (whole.part, whole.owned) = (0, u64::MAX);
         for shard in &mut whole.shards {
             shard.settle();
         }
@@ -147,15 +154,15 @@ impl Engine {
 
 /// The shard of a frame: the same for both directions of a pair of addresses, 0 for a frame without any.
 #[inline(always)]
-fn shard_of(facts: &Facts) -> usize {
+fn shard_of(src: Addr, dst: Addr) -> usize {
     const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
-    let half = |addr: &Addr| {
+    let half = |addr: Addr| {
         let n = u128::from_le_bytes(addr.0);
         let folded = n as u64 ^ ((n >> 64) as u64).rotate_left(29);
         let mixed = folded.wrapping_mul(MIX);
         mixed ^ mixed >> 32
     };
     // A sum does not know its order.
-    let sum = half(&facts.src).wrapping_add(half(&facts.dst));
+    let sum = half(src).wrapping_add(half(dst));
     (sum.wrapping_mul(MIX) >> 58) as usize
 }

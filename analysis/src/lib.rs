@@ -20,7 +20,7 @@ pub mod event;
 pub mod report;
 pub mod totals;
 
-pub use engine::{Config, Engine};
+pub use engine::{Config, Engine, SHARDS};
 pub use event::{FrameNo, Packet};
 pub use pairing::Grade;
 pub use shard::Evicted;

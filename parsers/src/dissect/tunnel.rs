@@ -32,13 +32,14 @@ impl<W: Window + ?Sized> Window for Within<'_, W> {
     }
 }
 
-/// Follows tunnels from the packet with the facts `outer`, which are the answer when there is no RoCE in them.
+/// Follows tunnels from the packet with these facts, which stay when there is no RoCE in them.
 #[inline(never)]
 pub(super) fn walk<const DEPTH: usize, W: Window + ?Sized>(
     frame: &W,
     inner: Inner,
-    mut outer: Facts,
-) -> Result<Facts, Cut> {
+    found: &mut Facts,
+) -> Result<(), Cut> {
+    let mut outer = *found;
     let (mut last, mut end, mut next) = (outer, usize::MAX, Some(inner));
     let (mut depth, mut stacks) = (DEPTH, 1);
     // At most DEPTH tunnels, and one label stack before and after each.
@@ -65,14 +66,16 @@ pub(super) fn walk<const DEPTH: usize, W: Window + ?Sized>(
         next = packet::<DEPTH, _>(&within, inner.next, inner.at, &mut facts)?;
         close(&within, &mut facts);
         if facts.is_rdma() {
-            return Ok(facts);
+            *found = facts;
+            return Ok(());
         }
         if inner.tunnel == Tunnel::Mpls && depth == DEPTH && !matches!(facts.class, Class::Pause) {
             outer = facts;
         }
         last = facts;
     }
-    Ok(outer)
+    *found = outer;
+    Ok(())
 }
 
 /// The label stack at `at`. What is below it says so by its first nibble only (RFC 4928 3): 4 and 6 are IP, 0 is a

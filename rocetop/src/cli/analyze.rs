@@ -47,7 +47,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
 
-    /// Read with this many threads; the report is the same
+    /// Analyse with this many threads; the report is the same
     #[arg(long, value_name = "N", default_value_t = 1)]
     threads: usize,
 

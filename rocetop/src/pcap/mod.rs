@@ -3,7 +3,7 @@
 //! Owns: what a capture file looks like. May use: the parsers' units and link types. A [`Decoder`] is a small state
 //! machine. Its driver shows it the bytes that lie ahead of the current position, as many as happen to be there, and
 //! gets a [`Step`] back: a record, bytes to pass over, a wish for more bytes, or a [`Fault`]. The driver alone
-//! decides where bytes come from, so a memory map, a pipe and a decompressor are read by the same code.
+//! decides where bytes come from, so a file, a pipe and a decompressor are read by the same code.
 //!
 //! Every length in a file is taken for hostile. A length above its bound ([`MAX_RECORD`], [`MAX_BLOCK`],
 //! [`MAX_SKIP`]) is corruption; a wish for more bytes never exceeds [`MAX_NEED`], which is what bounds the memory of

@@ -17,11 +17,12 @@ pub(crate) enum Compression {
 }
 
 impl Compression {
-    /// Bytes that [`Compression::detect`] looks at.
+    /// Bytes that [`Compression::detect`] looks at, at most.
     pub(crate) const MAGIC_LEN: usize = 6;
 
     /// The compression of a file that starts with `head`. A shorter head is taken for what it could become.
     pub(crate) fn detect(head: &[u8]) -> Option<Self> {
+        let head = head.get(..Self::MAGIC_LEN).unwrap_or(head);
         let is = |magic: &[u8]| !head.is_empty() && (head.starts_with(magic) || magic.starts_with(head));
         if is(&[0x1f, 0x8b]) {
             Some(Self::Gzip) // RFC 1952 2.3.1

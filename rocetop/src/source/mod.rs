@@ -1,10 +1,10 @@
 //! Where frames come from: capture files and live pipes, handed out in the order of time.
 //!
-//! Owns: opening, mapping, decompressing and merging; the clock is always the capture's own. May use: [`crate::pcap`],
-//! the operating system. Nothing behind a source knows whether a frame came from a map, a pipe or a decompressor.
+//! Owns: opening, reading, decompressing and merging; the clock is always the capture's own. May use: [`crate::pcap`],
+//! the operating system. Nothing behind a source knows whether a frame came from a file, a pipe or a decompressor.
 //!
-//! [`Timeline`] is the way in. Memory is bounded for every input: a mapped file costs none, a stream a few chunks and
-//! one record, a decompressor its window.
+//! [`Timeline`] is the way in. Memory is bounded for every input: a file at work costs a chunk and one record, a
+//! reading thread a few chunks more, a decompressor its window.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), rocetop::source::OpenError> {
@@ -15,13 +15,14 @@
 //! # }
 //! ```
 
+mod buffer;
 mod compression;
 pub mod error;
-mod file;
 pub mod frame;
+mod input;
+mod queue;
 mod reader;
 pub mod stop;
-mod stream;
 pub mod summary;
 #[cfg(test)]
 mod tests;

@@ -1,13 +1,16 @@
 //! One capture: its bytes, its decoder, and what became of it.
 
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rocetop_parsers::{Bytes, Nanos};
 
+use super::compression::Compression;
 use super::error::{Found, OpenError};
-use super::file::Input;
 use super::frame::Frame;
-use super::stream::{Ended, Filled};
+use super::input::{Filled, Input};
+use super::queue::Ended;
 use super::summary::{CaptureSummary, Problem, Tally, link_types};
 use crate::pcap::{Decoder, Fault, Format, Interface, Record, Step};
 use rocetop_analysis::FrameNo;
@@ -25,20 +28,21 @@ pub(crate) struct Reader {
     ts: Nanos,
     tally: Tally,
     ended: bool,
+    /// The stop flag was set while it waited.
+    stopped: bool,
     problem: Option<Problem>,
 }
 
-/// A place in a mapped file, and what is counted there.
+/// A place in the bytes at hand, and what is counted there.
 struct Place<'a> {
-    bytes: &'a [u8],
-    at: &'a mut usize,
+    ahead: &'a [u8],
     file: u16,
     ts: &'a mut Nanos,
     tally: &'a mut Tally,
 }
 
 impl Place<'_> {
-    /// Hands on frames until `left` is 0 or a step is no record; that step is returned.
+    /// Hands on frames until `left` is 0 or a step is no record. Tells how many bytes they took, and that step.
     ///
     /// The innermost loop of every analysis: all that it counts stays in registers and is written back at the end.
     #[inline(always)]
@@ -47,8 +51,8 @@ impl Place<'_> {
         left: &mut usize,
         mut step: impl FnMut(&[u8]) -> Result<Step, Fault>,
         each: &mut impl FnMut(Frame<'_>),
-    ) -> Option<Result<Step, Fault>> {
-        let mut ahead = self.bytes.get(*self.at..).unwrap_or_default();
+    ) -> (usize, Option<Result<Step, Fault>>) {
+        let mut ahead = self.ahead;
         let (mut ts, mut tally) = (*self.ts, *self.tally);
         let other = loop {
             if *left == 0 {
@@ -66,9 +70,8 @@ impl Place<'_> {
             let bytes = record.get(data).unwrap_or_default();
             each(Frame { ts, number: FrameNo::new(self.file, tally.frames), iface, link, wire_len, bytes });
         };
-        *self.at = self.bytes.len() - ahead.len();
         (*self.ts, *self.tally) = (ts, tally);
-        other
+        (self.ahead.len() - ahead.len(), other)
     }
 }
 
@@ -82,59 +85,55 @@ impl Reader {
             return Err(OpenError::NotACapture { path: path.to_owned(), found });
         };
         let known = (!head.is_empty()).then_some(format);
-        let mut reader = Self::new(path.to_owned(), file, input, format);
-        reader.format = known;
         if filled == Filled::Ended
-            && let Input::Stream(stream) = &mut reader.input
-            && matches!(stream.ended(), Some(Ended::Unopened(_)))
-            && let Some(Ended::Unopened(error)) = stream.take_ended()
+            && let Some(Ended::Unopened(error)) = input.ended()
         {
-            return Err(OpenError::io(reader.path, error));
+            return Err(OpenError::io(path.to_owned(), io::Error::new(error.kind(), Arc::clone(error))));
         }
-        Ok(reader)
-    }
-
-    fn new(path: PathBuf, file: u16, input: Input, format: Format) -> Self {
-        Self {
-            path,
+        Ok(Self {
+            path: path.to_owned(),
             file,
             input,
             decoder: Decoder::new(format),
-            format: Some(format),
+            format: known,
             head: None,
             ts: Nanos(0),
             tally: Tally::default(),
             ended: false,
+            stopped: false,
             problem: None,
-        }
+        })
     }
 
-    /// The same capture from its start, for another thread; `None` for a stream.
-    pub(crate) fn fork(&self) -> Option<Self> {
-        let fork = Self::new(self.path.clone(), self.file, self.input.fork()?, self.format?);
-        Some(fork)
+    /// `n` readers that go on from here with the same frames; see [`Input::split`].
+    pub(crate) fn split(self, n: usize) -> Vec<Self> {
+        let part = |input| Self {
+            path: self.path.clone(),
+            file: self.file,
+            input,
+            decoder: self.decoder.clone(),
+            format: self.format,
+            head: self.head.clone(),
+            ts: self.ts,
+            tally: self.tally,
+            ended: self.ended,
+            stopped: self.stopped,
+            problem: self.problem.clone(),
+        };
+        self.input.split(n).into_iter().map(part).collect()
     }
 
     /// Hands up to `most` frames on; fewer mean the end, or that the stop flag was set meanwhile.
     pub(crate) fn batch(&mut self, most: usize, mut each: impl FnMut(Frame<'_>)) -> usize {
         let mut left = most;
         while left > 0 {
-            let step = match (&mut self.input, &mut self.decoder) {
-                (Input::Mapped { map, at }, Decoder::Classic(classic)) => {
-                    let place = Place { bytes: map, at, file: self.file, ts: &mut self.ts, tally: &mut self.tally };
-                    place.run(&mut left, |ahead| classic.step(ahead), &mut each)
-                }
-                (Input::Mapped { map, at }, Decoder::Pcapng(pcapng)) => {
-                    let place = Place { bytes: map, at, file: self.file, ts: &mut self.ts, tally: &mut self.tally };
-                    place.run(&mut left, |ahead| pcapng.step(ahead), &mut each)
-                }
-                (Input::Stream(_), _) => {
-                    let Some(frame) = self.next() else { break };
-                    each(frame);
-                    left -= 1;
-                    continue;
-                }
+            let ahead = self.input.ahead();
+            let place = Place { ahead, file: self.file, ts: &mut self.ts, tally: &mut self.tally };
+            let (used, step) = match &mut self.decoder {
+                Decoder::Classic(classic) => place.run(&mut left, |ahead| classic.step(ahead), &mut each),
+                Decoder::Pcapng(pcapng) => place.run(&mut left, |ahead| pcapng.step(ahead), &mut each),
             };
+            self.input.consume(used);
             if !step.is_some_and(|step| self.uncommon(step)) {
                 break;
             }
@@ -198,6 +197,11 @@ impl Reader {
         self.ts
     }
 
+    /// Whether the stop flag was set while it waited for bytes.
+    pub(crate) const fn is_stopped(&self) -> bool {
+        self.stopped
+    }
+
     /// Any step but a record; whether to go on.
     #[cold]
     fn uncommon(&mut self, step: Result<Step, Fault>) -> bool {
@@ -216,31 +220,32 @@ impl Reader {
                 return false;
             }
         };
-        if filled == Filled::Ended {
-            self.ended = true;
-            self.problem = self.problem_at_end(start);
-            self.close();
+        match filled {
+            Filled::Yes => {}
+            Filled::Stopped => self.stopped = true,
+            Filled::Ended => {
+                self.ended = true;
+                self.problem = self.problem_at_end(start);
+                self.close();
+            }
         }
         filled == Filled::Yes
     }
 
     /// The bytes have ended, in what begins at `start`.
-    fn problem_at_end(&mut self, start: Bytes) -> Option<Problem> {
+    fn problem_at_end(&self, start: Bytes) -> Option<Problem> {
         let end = self.input.position() + Bytes(self.input.ahead().len() as u64);
-        if let Input::Stream(stream) = &mut self.input {
-            let compression = stream.compression().map(|c| c.name());
-            match (stream.take_ended(), compression) {
-                (Some(ended), Some(compression)) if ended.is_cut() => {
-                    return Some(Problem::CompressedCut { compression, end });
-                }
-                (Some(Ended::Broken(error)), Some(compression)) => {
-                    return Some(Problem::Compressed { compression, end, error });
-                }
-                (Some(Ended::Broken(error) | Ended::Unopened(error)), _) => {
-                    return Some(Problem::Read { end, error });
-                }
-                _ => {}
+        match (self.input.ended(), self.input.compression().map(Compression::name)) {
+            (Some(ended), Some(compression)) if ended.is_cut() => {
+                return Some(Problem::CompressedCut { compression, end });
             }
+            (Some(Ended::Broken(error)), Some(compression)) => {
+                return Some(Problem::Compressed { compression, end, error: Arc::clone(error) });
+            }
+            (Some(Ended::Broken(error) | Ended::Unopened(error)), _) => {
+                return Some(Problem::Read { end, error: Arc::clone(error) });
+            }
+            _ => {}
         }
         if end == Bytes(0) {
             Some(Problem::Empty)
@@ -255,14 +260,12 @@ impl Reader {
     /// Nothing more will be read.
     fn close(&mut self) {
         self.head = None;
-        if let Input::Stream(stream) = &mut self.input {
-            stream.close();
-        }
+        self.input.close();
     }
 
     /// Lets go of what can be had again, until the next record is asked for. The last one stays.
     pub(crate) fn park(&mut self) {
-        self.input.park();
+        self.input.park(self.head.as_ref().map_or(0, |record| record.used));
     }
 
     /// Which bytes are counted.
@@ -302,9 +305,6 @@ impl Reader {
 
     #[cfg(test)]
     pub(crate) fn capacity(&self) -> usize {
-        match &self.input {
-            Input::Mapped { .. } => 0,
-            Input::Stream(stream) => stream.capacity(),
-        }
+        self.input.capacity()
     }
 }

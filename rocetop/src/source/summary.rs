@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::sync::Arc;
 
 use rocetop_parsers::{Bytes, Nanos};
 use serde::{Serialize, Serializer};
@@ -43,7 +44,7 @@ fn nanos<S: Serializer>(nanos: &Option<Nanos>, serializer: S) -> Result<S::Ok, S
 }
 
 /// Why a capture was not read to an end that is its own.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum Problem {
     /// There is not a single byte.
     #[error("the capture is empty: it ends at byte offset 0, before its header")]
@@ -88,7 +89,7 @@ pub enum Problem {
         /// Where the capture ends.
         end: Bytes,
         /// The decompressor's words.
-        error: io::Error,
+        error: Arc<io::Error>,
     },
     /// The system cannot read on.
     #[error("reading failed at byte offset {}: {error}", .end.0)]
@@ -96,7 +97,7 @@ pub enum Problem {
         /// Where the capture ends.
         end: Bytes,
         /// The system's words.
-        error: io::Error,
+        error: Arc<io::Error>,
     },
     /// It was not read any further.
     #[error("reading was stopped at byte offset {}", .at.0)]

@@ -7,8 +7,8 @@ use std::path::Path;
 use rocetop_parsers::{Bytes, Nanos};
 
 use super::error::OpenError;
-use super::file::{Input, is_stdin};
 use super::frame::Frame;
+use super::input::{Input, is_stdin};
 use super::reader::Reader;
 use super::stop::Stop;
 use super::summary::CaptureSummary;
@@ -27,21 +27,26 @@ use rocetop_analysis::FrameNo;
 pub struct Timeline {
     readers: Vec<Reader>,
     stop: Stop,
+    /// One of several that yield the same frames: a stop request must end all at the same one, so it is left to the
+    /// threads that read.
+    in_step: bool,
     merge: Merge,
 }
 
-/// Captures up to which all are kept at work. The compressed ones among more are opened, looked at and parked until
-/// their time comes: hundreds of parts of a ring buffer need not be decompressed at the same time.
+/// Captures up to which all are kept at work. Of more, files are opened, looked at and parked until their time comes:
+/// hundreds of parts of a ring buffer need not be read and decompressed at the same time.
 const AT_WORK: usize = 8;
 
 /// Who is next, when there are several.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Merge {
     /// The reader whose frame was handed out last and who has to read its next one.
     current: Option<usize>,
     /// The next frames of all others, earliest on top.
     waiting: BinaryHeap<Reverse<(Nanos, usize)>>,
     started: bool,
+    /// A stop request has ended the reading of one.
+    stopped: bool,
 }
 
 impl Timeline {
@@ -79,7 +84,8 @@ impl Timeline {
             }
             reader
         };
-        Ok(Self { readers: readers.map(|r| r.map(parked)).collect::<Result<_, _>>()?, stop, merge: Merge::default() })
+        let readers = readers.map(|r| r.map(parked)).collect::<Result<_, _>>()?;
+        Ok(Self { readers, stop, in_step: false, merge: Merge::default() })
     }
 
     /// The next frame; `None` at the end or once the stop flag is set. The frame borrows until the next call.
@@ -88,7 +94,7 @@ impl Timeline {
     #[inline]
     #[allow(clippy::should_implement_trait, reason = "frames borrow from the time line: it lends, an iterator gives")]
     pub fn next(&mut self) -> Option<Frame<'_>> {
-        if self.stop.is_stopped() {
+        if self.is_stopped() {
             return None;
         }
         if self.readers.len() == 1 {
@@ -104,7 +110,7 @@ impl Timeline {
     /// pipe it waits for all `most`, so that [`Timeline::next`] answers sooner there.
     pub fn batch(&mut self, most: usize, mut each: impl FnMut(Frame<'_>)) -> usize {
         if self.readers.len() == 1 {
-            let only = if self.stop.is_stopped() { None } else { self.readers.first_mut() };
+            let only = if self.is_stopped() { None } else { self.readers.first_mut() };
             return only.map_or(0, |only| only.batch(most, each));
         }
         let mut done = 0;
@@ -123,21 +129,34 @@ impl Timeline {
         while self.batch(4096, &mut each) > 0 {}
     }
 
-    /// The reader with the earliest frame, which has been read.
-    fn earliest(&mut self) -> Option<usize> {
-        let Merge { current, waiting, started } = &mut self.merge;
-        if !*started {
-            *started = true;
-            let many = self.readers.len() > AT_WORK;
-            for (i, reader) in self.readers.iter_mut().enumerate() {
-                if reader.advance() {
-                    waiting.push(Reverse((reader.ts(), i)));
-                }
-                if many {
-                    reader.park();
-                }
+    /// Whether a stop request is to be heard here and now.
+    #[inline]
+    fn is_stopped(&self) -> bool {
+        self.merge.stopped || !self.in_step && self.stop.is_stopped()
+    }
+
+    /// Reads the first frame of all.
+    #[cold]
+    fn start(&mut self) {
+        self.merge.started = true;
+        let many = self.readers.len() > AT_WORK;
+        for (i, reader) in self.readers.iter_mut().enumerate() {
+            if reader.advance() {
+                self.merge.waiting.push(Reverse((reader.ts(), i)));
+            }
+            self.merge.stopped |= reader.is_stopped();
+            if many {
+                reader.park();
             }
         }
+    }
+
+    /// The reader with the earliest frame, which has been read.
+    fn earliest(&mut self) -> Option<usize> {
+        if !self.merge.started {
+            self.start();
+        }
+        let Merge { current, waiting, stopped, .. } = &mut self.merge;
         if let Some(i) = *current {
             let reader = self.readers.get_mut(i)?;
             if reader.advance() {
@@ -152,18 +171,41 @@ impl Timeline {
                 }
                 return *current;
             }
+            *stopped |= reader.is_stopped();
         }
-        *current = waiting.pop().map(|Reverse((_, i))| i);
+        *current = if *stopped { None } else { waiting.pop().map(|Reverse((_, i))| i) };
         *current
     }
 
-    /// An independent reader of the same captures from their start, for another thread. It shares maps and stop flag.
+    /// `n` time lines (at least one) that yield the same frames, for as many threads that run at the same time. Each
+    /// capture is read and decompressed once, by a thread of its own. A stop request ends all at the same frame.
     ///
-    /// `None` when a capture is a stream or compressed, which can be read only once.
+    /// They wait for one another where one is too far ahead, but never for ever, since all take from the captures in
+    /// the same order; one that is dropped is not waited for. Each counts for itself: any one's summaries are those of
+    /// all once they are at their ends.
     #[must_use]
-    pub fn fork(&self) -> Option<Self> {
-        let readers = self.readers.iter().map(Reader::fork).collect::<Option<_>>()?;
-        Some(Self { readers, stop: self.stop.clone(), merge: Merge::default() })
+    pub fn split(mut self, n: usize) -> Vec<Self> {
+        if n <= 1 {
+            return vec![self];
+        }
+        // Afterwards none is parked again: a file is at work from when its time has come until it ends.
+        if self.readers.len() > 1 && !self.merge.started {
+            self.start();
+        }
+        let mut parts: Vec<_> = (0..n)
+            .map(|_| Self {
+                readers: Vec::with_capacity(self.readers.len()),
+                stop: self.stop.clone(),
+                in_step: true,
+                merge: self.merge.clone(),
+            })
+            .collect();
+        for reader in self.readers {
+            for (part, reader) in parts.iter_mut().zip(reader.split(n)) {
+                part.readers.push(reader);
+            }
+        }
+        parts
     }
 
     /// Bytes read so far and bytes to read in all, both as the files lie on disk. The latter is `None` where a pipe

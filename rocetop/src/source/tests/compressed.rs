@@ -7,7 +7,7 @@ use lzma_rust2::{XzOptions, XzWriter};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
 use super::*;
-use crate::source::stream::MAX_BUFFER;
+use crate::source::buffer::MAX_BUFFER;
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut writer = GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -25,9 +25,9 @@ fn xz(bytes: &[u8]) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-type Compress = fn(&[u8]) -> Vec<u8>;
+pub(super) type Compress = fn(&[u8]) -> Vec<u8>;
 
-const ALL: [(&str, Compress); 3] = [("pcap.gz", gzip), ("pcap.zst", zstd), ("pcap.xz", xz)];
+pub(super) const ALL: [(&str, Compress); 3] = [("pcap.gz", gzip), ("pcap.zst", zstd), ("pcap.xz", xz)];
 
 #[test]
 fn read_as_if_they_were_plain() {
@@ -40,7 +40,6 @@ fn read_as_if_they_were_plain() {
         let expected =
             CaptureSummary { path: path.display().to_string(), format: Some(format.into()), ..plain.1.clone() };
         assert_eq!(summary, expected);
-        assert!(Timeline::open(&[&path]).unwrap().fork().is_none());
     }
 }
 

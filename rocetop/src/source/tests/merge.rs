@@ -66,15 +66,23 @@ fn damage_in_one_file_does_not_end_the_others() {
 }
 
 #[test]
-fn formats_mix_and_forks_agree() {
+fn formats_mix() {
     let dir = Dir::new();
     let mut ng = Ng::plain();
     ng.enhanced(0, 3, 3, b"abc", &[]).enhanced(0, 6, 3, b"def", &[]);
-    let paths = [dir.file("a", &capture(&[1, 4, 5])), dir.file("b", &ng.bytes)];
+    let mut timeline = Timeline::open(&[dir.file("a", &capture(&[1, 4, 5])), dir.file("b", &ng.bytes)]).unwrap();
+    assert_eq!(all(&mut timeline).iter().map(|f| f.0).collect::<Vec<_>>(), [2, 3, 5, 6, 6]);
+}
+
+#[test]
+fn many_plain_files_are_parked_as_well() {
+    let dir = Dir::new();
+    let paths: Vec<_> = (0..40u32).map(|i| dir.file(&i.to_string(), &capture(&[i, 40 + i, 80 + i]))).collect();
     let mut timeline = Timeline::open(&paths).unwrap();
-    let mut fork = timeline.fork().unwrap();
-    let other = std::thread::spawn(move || all(&mut fork));
-    let frames = all(&mut timeline);
-    assert_eq!(frames.iter().map(|f| f.0).collect::<Vec<_>>(), [2, 3, 5, 6, 6]);
-    assert_eq!(frames, other.join().unwrap());
+    assert_eq!(timeline.next().unwrap().ts, Nanos(1));
+    assert!(timeline.capacity() < 1024, "{}", timeline.capacity());
+    assert!(all(&mut timeline).iter().map(|f| f.0).eq(2..=120));
+    assert!(timeline.summaries().iter().all(|s| s.complete && s.frames == 3));
+    let (done, total) = timeline.progress();
+    assert_eq!(Some(done), total);
 }

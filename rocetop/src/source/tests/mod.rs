@@ -4,8 +4,10 @@ mod compressed;
 mod damage;
 mod merge;
 mod pipes;
+mod split;
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -127,17 +129,17 @@ fn all_ways_through_a_file_are_one() {
     ng.simple(5, b"defgh").enhanced(0, 9, 3, b"ijk", &[]);
     for file in [sample(), ng.bytes] {
         let path = dir.file("file", &file);
-        let mut timeline = Timeline::open(&[&path]).unwrap();
-        let mut fork = timeline.fork().unwrap();
+        let open = || Timeline::open(&[&path]).unwrap();
+        let mut timeline = open();
         let frames = all(&mut timeline);
-        let mut same = Vec::new();
-        fork.for_each(|f| same.push((f.ts.0, f.number, f.bytes.to_vec())));
+        let (mut other, mut same) = (open(), Vec::new());
+        other.for_each(|f| same.push((f.ts.0, f.number, f.bytes.to_vec())));
         assert_eq!(frames, same);
-        assert_eq!(timeline.summaries(), fork.summaries());
+        assert_eq!(timeline.summaries(), other.summaries());
         for most in 1..5 {
-            let (mut fork, mut n) = (fork.fork().unwrap(), 0);
+            let (mut other, mut n) = (open(), 0);
             loop {
-                let done = fork.batch(most, |f| {
+                let done = other.batch(most, |f| {
                     assert_eq!((f.ts.0, f.number, f.bytes.to_vec()), frames[n]);
                     n += 1;
                 });
@@ -145,8 +147,36 @@ fn all_ways_through_a_file_are_one() {
                     break;
                 }
             }
-            assert_eq!((n, fork.summaries()), (frames.len(), timeline.summaries()));
+            assert_eq!((n, other.summaries()), (frames.len(), timeline.summaries()));
         }
+    }
+}
+
+#[test]
+fn a_file_may_grow_and_shrink_meanwhile() {
+    let dir = Dir::new();
+    let mut pcap = Pcap::plain();
+    for i in 0..4000u64 {
+        pcap.at(Nanos(1 + i), &[i as u8; 200]);
+    }
+    for parts in [1, 2] {
+        let path = dir.file("grows", &pcap.bytes[..400_100]);
+        let mut timelines = Timeline::open(&[&path]).unwrap().split(parts);
+        assert!(timelines[0].next().is_some());
+        if parts == 1 {
+            let file = fs::OpenOptions::new().append(true).open(&path).unwrap();
+            (&file).write_all(&pcap.bytes[400_100..]).unwrap();
+            assert_eq!(all(&mut timelines[0]).len(), 3999);
+            let size = Bytes(pcap.bytes.len() as u64);
+            assert_eq!(timelines[0].progress(), (size, Some(size)));
+        }
+        let path = dir.file("shrinks", &pcap.bytes);
+        let mut timelines = Timeline::open(&[&path]).unwrap().split(parts);
+        assert!(timelines[0].next().is_some());
+        fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(300).unwrap();
+        timelines.truncate(1);
+        assert!(all(&mut timelines[0]).len() < 4000);
+        assert!(timelines[0].summaries()[0].problem.as_ref().unwrap().contains("is cut"));
     }
 }
 
