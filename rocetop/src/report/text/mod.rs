@@ -146,10 +146,11 @@ fn more<W: Write>(page: &mut Page<'_, W>, story: &Story, shown: &Shown) -> io::R
     if hidden != 0 {
         let clean = story.connections - story.troubled;
         let note = format!(
-            "{} more ({} of all are clean). --top {} shows more of them.",
-            count(hidden),
+            "{} not shown ({} of all {} clean). --top {} shows more of them.",
+            counted(hidden, "connection"),
             count(clean),
-            shown.top.saturating_mul(4)
+            if clean == 1 { "is" } else { "are" },
+            shown.top.saturating_mul(4).max(10)
         );
         page.words(DIM, "", &note)?;
     }
