@@ -12,6 +12,7 @@ use rocetop_parsers::fold::{Tally, numbered};
 use rocetop_parsers::ib::opcode::Traits;
 use rocetop_parsers::{Bytes, Facts, Nanos};
 
+use crate::flow::message_bytes;
 use crate::headers::{Few, Place};
 
 /// What makes two packets of one flow the same packet.
@@ -38,6 +39,8 @@ pub(crate) struct Share {
     pub(crate) again: u64,
     /// Repeated Last or Only packets.
     pub(crate) messages_again: u64,
+    /// Payload of copies that could not be told from new requests: datagrams.
+    pub(crate) message_bytes: Bytes,
     /// Repeated responses.
     pub(crate) responses_again: u64,
 }
@@ -55,6 +58,9 @@ impl Share {
         self.tally.add(facts, traits, wire);
         self.again += u64::from(again.request);
         self.messages_again += u64::from(again.message);
+        if !again.request && !again.message {
+            self.message_bytes += message_bytes(facts, traits);
+        }
         self.responses_again += u64::from(again.response);
     }
 
@@ -62,6 +68,7 @@ impl Share {
         self.tally.merge(&other.tally);
         self.again += other.again;
         self.messages_again += other.messages_again;
+        self.message_bytes += other.message_bytes;
         self.responses_again += other.responses_again;
     }
 }
@@ -87,8 +94,12 @@ pub(crate) struct Copies {
     /// The first is home: where the flow was seen before suspicion began.
     places: Few<Place, 7>,
     recent: VecDeque<Sent>,
+    /// Packets at home since suspicion began.
     at_home: u64,
-    elsewhere: u64,
+    /// All packets at other places.
+    elsewhere: Tally,
+    /// Some numbered packet was first seen elsewhere.
+    first_elsewhere: bool,
     /// Second sights at another place.
     moved: Share,
     /// Second sights at the same place, within microseconds.
@@ -122,7 +133,11 @@ impl Copies {
         self.places.add(place);
         // Places beyond the ones kept share the last bit.
         let bit = 1 << self.places.values().iter().position(|&p| p == place).unwrap_or(7);
-        *(if bit == Self::HOME { &mut self.at_home } else { &mut self.elsewhere }) += 1;
+        if bit == Self::HOME {
+            self.at_home += 1;
+        } else {
+            self.elsewhere.add(facts, traits, wire);
+        }
         let identity = Identity::of(facts);
         // The first sight of a numbered packet is nobody's copy; answers and datagrams have no such proof.
         let numbered = numbered(facts.opcode.transport()) && traits.any(Traits::REQUEST | Traits::RESPONSE);
@@ -141,33 +156,57 @@ impl Copies {
                 self.doubled.add(facts, traits, wire, again);
             }
         }
+        self.first_elsewhere |= numbered && !known && bit != Self::HOME;
         if self.recent.len() == RECENT {
             self.recent.pop_front();
         }
         self.recent.push_back(Sent { identity, places: bit });
     }
 
-    /// Whether nearly every packet of the flow was captured twice in a row; `None` where there are answers alone, which
-    /// a responder may well give twice.
-    pub(crate) fn doubles(&self, all: &Tally) -> Option<bool> {
+    /// Which of the suspects are copies, by requests and responses; `None` where there are answers alone, which a
+    /// responder may well give twice.
+    fn proof(&self, all: &Tally) -> Option<Verdict> {
         let sum = |t: &Tally| t.requests + t.responses;
         let (doubled, packets) = (sum(&self.doubled.tally), sum(all));
-        // Nine in ten of the packets that are no copies have one.
-        (packets != 0).then(|| doubled >= LEAST && doubled * 10 >= (packets - doubled) * 9)
+        (packets != 0).then(|| Verdict {
+            moved: self.has_moved(),
+            // Nine in ten of the packets that are no copies have one.
+            doubled: doubled >= LEAST && doubled * 10 >= (packets - doubled) * 9,
+        })
     }
 
-    /// What is to be taken off the flow, as the evidence stands.
-    pub(crate) fn verdict(&self, doubles: bool) -> Share {
+    /// Whether second sights are half of what either place saw at least. A flow that only changed its path saw nothing
+    /// more at its first one.
+    fn has_moved(&self) -> bool {
+        let (moved, elsewhere) = (self.moved.tally.packets, self.elsewhere.packets);
+        let both = moved * 2 >= self.at_home.min(elsewhere) && self.at_home >= LEAST;
+        moved != 0 && (both || moved * 2 >= elsewhere)
+    }
+
+    /// What is to be taken off a flow of `all` packets, as the evidence stands. A flow of answers alone follows `peer`.
+    pub(crate) fn share(&self, all: &Tally, peer: Option<(&Self, &Tally)>) -> Share {
+        let by_peer = || peer.and_then(|(copies, all)| copies.proof(all));
+        let alone = || Verdict { moved: self.has_moved(), doubled: false };
+        let verdict = self.proof(all).or_else(by_peer).unwrap_or_else(alone);
         let mut share = Share::default();
-        let moved = self.moved.tally.packets;
-        // Half of what either place saw at least. A flow that only changed its path saw nothing more at its first one.
-        let both = moved * 2 >= self.at_home.min(self.elsewhere) && self.at_home >= LEAST;
-        if moved != 0 && (both || moved * 2 >= self.elsewhere) {
+        if verdict.moved {
             share = self.moved;
+            // Answers cannot prove that they are copies of what was seen before suspicion began. Where home saw
+            // everything that the other places did, they are.
+            if !self.first_elsewhere && self.elsewhere.is_within(all) {
+                share.tally = self.elsewhere;
+            }
         }
-        if doubles {
+        if verdict.doubled {
             share.merge(&self.doubled);
         }
         share
     }
+}
+
+/// Which suspects are copies.
+#[derive(Clone, Copy, Debug)]
+struct Verdict {
+    moved: bool,
+    doubled: bool,
 }

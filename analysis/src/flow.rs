@@ -4,7 +4,7 @@ use rocetop_parsers::facts::{Class, Flags};
 use rocetop_parsers::fold::{Counters, Move, numbered};
 use rocetop_parsers::ib::aeth::Syndrome;
 use rocetop_parsers::ib::opcode::{Opcode, Operation, Traits, Transport};
-use rocetop_parsers::{Addr, Facts, Nanos, Psn, Qpn};
+use rocetop_parsers::{Addr, Bytes, Facts, Nanos, Psn, Qpn};
 
 use crate::copies::{Again, Copies, Identity, Share, Suspect};
 use crate::event::{FrameNo, Packet};
@@ -76,6 +76,8 @@ pub(crate) struct Flow {
     pub(crate) first_frame: FrameNo,
     pub(crate) headers: Headers,
     latest: Identity,
+    /// Payload of the requests that are no repeats; of a READ what it asks for.
+    pub(crate) message_bytes: Bytes,
     /// Repeated requests, and the Last or Only packets among them.
     pub(crate) seen_again: u64,
     messages_again: u64,
@@ -114,6 +116,7 @@ impl Flow {
             first_frame: frame,
             headers: Headers::default(),
             latest: Identity::default(),
+            message_bytes: Bytes(0),
             seen_again: 0,
             messages_again: 0,
             seen: Seen::default(),
@@ -155,6 +158,9 @@ impl Flow {
         let mtu = self.counters.mtu;
         let moved = self.counters.fold(facts, traits, packet.wire, packet.at);
         let mut again = self.see(facts, traits, moved, next);
+        if !again.request && !again.message {
+            self.message_bytes += message_bytes(facts, traits);
+        }
         if let Some(peer) = peer {
             if self.counters.mtu != mtu {
                 peer.learn_mtu(self.counters.mtu.get());
@@ -287,7 +293,8 @@ impl Flow {
     ///
     /// A new QP starts a message at a PSN of its own choice. Within the reach of what a real sender has in flight a
     /// jump is loss or repetition; beyond it, or back to the very start of a flow that had long moved on, it is not.
-    pub(crate) fn begins_anew(&self, facts: &Facts, traits: Traits) -> bool {
+    pub(crate) fn begins_anew(&self, packet: &Packet, traits: Traits) -> bool {
+        let facts = &packet.facts;
         let c = &self.counters;
         if !traits.has(Traits::REQUEST | Traits::STARTS) || !c.has_requests() || !numbered(facts.opcode.transport()) {
             return false;
@@ -299,18 +306,19 @@ impl Flow {
         if self.ended && facts.psn - self.unacked < 0 {
             return true;
         }
+        // At another place it is a second tap whose clock is late.
         let restarts = facts.psn == c.first_psn
             && self.unacked == c.next_psn
+            && Outer::of(facts, packet).place() == self.headers.latest().place()
             && ahead.unsigned_abs() > 2 * self.most_in_flight.max(RESTART / 2);
         restarts || ahead < -BACK || self.seen.below(facts.psn) > AHEAD.unsigned_abs()
     }
 
     /// What mirror copies added to this flow. A flow of answers alone follows its peer.
     pub(crate) fn mirrored(&self, peer: Option<&Flow>) -> Share {
-        let doubles = |flow: &Flow| flow.copies.as_ref().and_then(|c| c.doubles(&flow.counters.tally));
-        self.copies.as_ref().map_or_else(Share::default, |copies| {
-            copies.verdict(doubles(self).or_else(|| peer.and_then(doubles)).unwrap_or(false))
-        })
+        let all = &self.counters.tally;
+        let peer = peer.and_then(|p| Some((p.copies.as_deref()?, &p.counters.tally)));
+        self.copies.as_ref().map_or_else(Share::default, |copies| copies.share(all, peer))
     }
 
     /// Distinct messages: Last or Only packets less the repeated ones.
@@ -328,6 +336,14 @@ impl Flow {
         let behind = self.counters.next_psn - psn;
         self.counters.has_requests() && behind > 0 && behind <= AHEAD && self.seen.reaches(psn)
     }
+}
+
+/// What a request moves: its payload, or what a READ asks for by its RETH.
+#[inline(always)]
+pub(crate) fn message_bytes(facts: &Facts, traits: Traits) -> Bytes {
+    let read = facts.opcode.operation() == Operation::READ_REQ;
+    let bytes = if read { facts.dma_len } else { facts.payload };
+    Bytes(if traits.has(Traits::REQUEST) { u64::from(bytes) } else { 0 })
 }
 
 /// A forward jump of at least this many PSNs to the start of a message is a new QP. 65,536 packets of 4 KiB are 268 MB

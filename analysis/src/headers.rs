@@ -2,6 +2,7 @@
 
 use rocetop_parsers::Facts;
 use rocetop_parsers::facts::Flags;
+use rocetop_parsers::ib::opcode::Opcode;
 
 use crate::event::Packet;
 
@@ -114,7 +115,10 @@ impl Headers {
     fn change(&mut self, outer: Outer, facts: &Facts) {
         self.latest = outer;
         self.dscp |= 1 << facts.dscp();
-        self.sports.add(facts.sport);
+        // Notifications have ports of their own, which tell nothing of the flow's path (WIRE.md, Frames).
+        if facts.opcode != Opcode::CNP {
+            self.sports.add(facts.sport);
+        }
         self.ttls.add(facts.ttl);
         if facts.flags.has(Flags::VLAN) {
             self.vlans.add(facts.vlan);

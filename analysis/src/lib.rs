@@ -9,6 +9,7 @@ mod cm;
 mod copies;
 mod flow;
 mod headers;
+mod hunt;
 mod pairing;
 mod responses;
 mod seen;

@@ -135,6 +135,8 @@ pub struct RequestsReport {
     pub first_psn: Option<u32>,
     pub next_psn: Option<u32>,
     pub messages: u64,
+    /// Payload of the packets that are no repeats; of a READ what it asks for.
+    pub message_bytes: u64,
     pub seen_again: u64,
     pub behind: u64,
     pub filled: u64,
@@ -370,6 +372,7 @@ fn report(flow: &Flow, peer: Option<&Flow>, id: u32, connection: u32) -> FlowRep
             first_psn: counts.then_some(c.first_psn.get()),
             next_psn: counts.then_some(c.next_psn.get()),
             messages: flow.messages() - (off.messages - copies.messages_again),
+            message_bytes: flow.message_bytes.0 - copies.message_bytes.0,
             seen_again,
             behind,
             filled: behind - seen_again,

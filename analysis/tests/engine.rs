@@ -30,6 +30,7 @@ fn go_back_n_at_the_requester_is_repeats_without_a_gap() {
     let seen = tap.finish();
     let r = &seen.flows[0].requests;
     assert_eq!((r.packets, r.seen_again, r.behind, r.filled, r.gaps, r.messages), (13, 5, 5, 0, 0, 8));
+    assert_eq!(r.message_bytes, 8 * 1024);
     assert_eq!((r.first_psn, r.next_psn), (Some(100), Some(108)));
     assert_eq!(seen.flows[1].naks.psn_sequence_error, 1);
     assert_eq!(seen.connections[0].paired_by, Grade::PortHash);
@@ -97,6 +98,7 @@ fn a_read_asked_for_again_from_its_middle_is_one_message() {
     let seen = tap.finish();
     let (q, p) = (&seen.flows[0].requests, &seen.flows[1].responses);
     assert_eq!((q.packets, q.messages, q.behind, q.seen_again, q.gaps, q.never_seen), (2, 1, 1, 0, 0, 0));
+    assert_eq!(q.message_bytes, 8192);
     assert_eq!((p.gaps, p.gap_psns, p.seen_again), (2, 4, 1));
 }
 
@@ -336,4 +338,29 @@ fn unknown_opcodes_are_kept_as_such() {
     assert_eq!((seen.flows.len(), seen.flows[0].packets, seen.flows[0].requests.gaps), (1, 3, 0));
     let names: Vec<String> = seen.totals.opcodes.iter().map(|(o, _)| o.to_string()).collect();
     assert_eq!(names, ["RC_WRITE_ONLY", "T6_31"]);
+}
+
+#[test]
+fn two_taps_with_clocks_apart_are_counted_once() {
+    let (out, back) = connection();
+    let mut tap = Tap::default();
+    // The second file's clock is late: whole messages pass before their copies come.
+    for file in 0..2 {
+        let (out, back) = (Way { iface: file, ..out }, Way { iface: file, ..back });
+        for psn in 0..500 {
+            tap.send(out, WRITE_ONLY, psn).ack(back, psn, psn + 1);
+        }
+    }
+    let seen = tap.finish();
+    let (a, b) = (&seen.flows[0], &seen.flows[1]);
+    assert_eq!((a.packets, a.requests.seen_again, b.acks, seen.totals.mirror_copies), (500, 0, 500, 1000));
+}
+
+#[test]
+fn notifications_with_a_port_of_their_own_do_not_hide_the_pair() {
+    let (out, back) = connection();
+    let mut tap = Tap::default();
+    tap.send(Way { sport: 0, ..back }, CNP, 0).send(out, WRITE_ONLY, 5).ack(back, 5, 1);
+    let seen = tap.finish();
+    assert_eq!((seen.flows[0].udp_sports.clone(), seen.connections[0].paired_by), (vec![back.sport], Grade::PortHash));
 }

@@ -88,6 +88,17 @@ impl Tally {
         }
     }
 
+    /// Whether twice this tally is no more than `all`, kind by kind: the rest has one of everything.
+    #[must_use]
+    pub fn is_within(&self, all: &Self) -> bool {
+        let kinds = |t: &Self| {
+            let [a, b, c, d] = t.naks;
+            let rare = [a, b, c, d, t.naks_other, t.rnr_naks].map(u64::from);
+            [t.packets, t.requests, t.responses, t.acks, t.cnps].into_iter().chain(rare)
+        };
+        kinds(self).zip(kinds(all)).all(|(mine, all)| mine * 2 <= all)
+    }
+
     /// Adds another tally, as when copies turn out to be repeats.
     pub fn merge(&mut self, other: &Self) {
         self.packets += other.packets;

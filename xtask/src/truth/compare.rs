@@ -76,7 +76,8 @@ pub(super) fn clean(got: &Answer) -> Vec<Difference> {
     let zero = |names: &[&str]| names.iter().map(|name| ((*name).to_owned(), 0)).collect::<Counts>();
     let mut found = counts(&zero(&["icrc.bad"]), &got.totals, "");
     for (key, have) in &got.flows {
-        found.extend(counts(&zero(&["gaps", "gap_psns", "seen_again", "behind"]), have, &place(key)));
+        let none = ["gaps", "gap_psns", "seen_again", "behind", "response_gaps", "responses_again"];
+        found.extend(counts(&zero(&none), have, &place(key)));
     }
     found
 }
@@ -141,6 +142,7 @@ mod tests {
     #[test]
     fn clean_means_zero_everywhere() {
         let flow = of(&[("gaps", 0), ("gap_psns", 0), ("seen_again", 2), ("behind", 2)]);
+        let flow = flow.into_iter().chain(of(&[("response_gaps", 0), ("responses_again", 0)])).collect();
         let got =
             Answer { totals: of(&[("icrc.bad", 0)]), flows: [(("a".to_owned(), "b".to_owned(), 1), flow)].into() };
         assert_eq!(lines(clean(&got)).len(), 2);

@@ -14,6 +14,7 @@ pub(super) const FLOW: &[&str] = &[
     "first_psn",
     "next_psn",
     "seen_again",
+    "responses_again",
     "behind",
     "gaps",
     "gap_psns",

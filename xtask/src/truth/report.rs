@@ -54,7 +54,7 @@ fn flatten(place: &str, value: &Value, counts: &mut Counts) {
     }
 }
 
-/// Adds a flow to those with its key. Frames with a bad ICRC belong to no accounting, so they are not counted here.
+/// Adds a flow to those with its key.
 fn add(answer: &mut Answer, flow: &Value) -> Option<()> {
     let key: Key = (
         flow.get("src")?.as_str()?.to_owned(),
@@ -63,10 +63,7 @@ fn add(answer: &mut Answer, flow: &Value) -> Option<()> {
     );
     let mut fields = Counts::new();
     flatten("", flow, &mut fields);
-    let packets = fields.get("packets")?.saturating_sub(fields.get("icrc_bad").copied().unwrap_or(0));
-    if packets == 0 {
-        return Some(());
-    }
+    let packets = *fields.get("packets")?;
     let sums = answer.flows.entry(key).or_default();
     let mut plus = |name: &str, count: u64| *sums.entry(name.to_owned()).or_default() += count;
     plus("packets", packets);
@@ -76,6 +73,8 @@ fn add(answer: &mut Answer, flow: &Value) -> Option<()> {
             Some(("requests", field @ ("messages" | "seen_again" | "behind" | "gaps" | "gap_psns"))) => {
                 plus(field, *count)
             }
+            Some(("responses", "seen_again")) => plus("responses_again", *count),
+            Some(("responses", "gaps")) => plus("response_gaps", *count),
             None if matches!(name.as_str(), "acks" | "rnr_naks" | "cnps") => plus(name, *count),
             _ => {}
         }
@@ -121,8 +120,15 @@ mod tests {
         assert_eq!(answer.totals["flows"], 1);
         assert!(!answer.totals.contains_key("cnp"));
         let flow = &answer.flows[&("10.0.0.1".into(), "10.0.0.2".into(), 20)];
-        for (name, want) in [("packets", 10), ("naks", 3), ("acks", 3), ("rnr_naks", 1), ("gaps", 1), ("seen_again", 1)]
-        {
+        for (name, want) in [
+            ("packets", 12),
+            ("responses_again", 9),
+            ("naks", 3),
+            ("acks", 3),
+            ("rnr_naks", 1),
+            ("gaps", 1),
+            ("seen_again", 1),
+        ] {
             assert_eq!(flow[name], want, "{name}");
         }
         assert_eq!((flow["first_psn"], flow["next_psn"]), (7, 12));
@@ -132,7 +138,7 @@ mod tests {
     fn epochs_are_summed_and_then_have_no_single_first_psn() {
         let answer = parse(report(&[flow(0, 7), flow(1, 900), flow(2, 3)]).as_bytes()).unwrap();
         let flow = answer.flows.values().next().unwrap();
-        assert_eq!((answer.flows.len(), flow["packets"], flow["behind"]), (1, 30, 6));
+        assert_eq!((answer.flows.len(), flow["packets"], flow["behind"]), (1, 36, 6));
         assert!(!flow.contains_key("first_psn") && !flow.contains_key("next_psn"));
     }
 

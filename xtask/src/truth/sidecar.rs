@@ -40,6 +40,7 @@ const FLOW: &[(&str, &str)] = &[
     ("psn_behind_max", "behind"),
     ("gaps", "gaps"),
     ("gap_psns", "gap_psns"),
+    ("read_responses_seen_again", "responses_again"),
 ];
 
 /// Counts that a sidecar leaves out where they are zero.

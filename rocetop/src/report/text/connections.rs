@@ -207,7 +207,7 @@ fn direction<W: Write>(page: &mut Page<'_, W>, label: &str, flow: &FlowReport) -
         figures.push(duration(flow.last_ns.saturating_sub(flow.first_ns)));
     }
     if r.messages != 0 {
-        figures.push(counted(r.messages, "message"));
+        figures.push(format!("{} of {}", counted(r.messages, "message"), bytes(r.message_bytes)));
     }
     if let (Some(first), Some(next)) = (r.first_psn, r.next_psn) {
         let last = next.wrapping_sub(1) & 0xff_ffff;

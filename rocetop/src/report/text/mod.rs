@@ -14,6 +14,9 @@ use self::page::{BAD, DIM, GOOD, HEAD, PLAIN, Page};
 use super::select::Selection;
 use crate::source::CaptureSummary;
 
+/// Captures that are all named.
+const FILES: usize = 8;
+
 /// What to show.
 #[derive(Clone, Debug)]
 pub struct Shown {
@@ -30,8 +33,15 @@ pub struct Shown {
 pub fn write(out: &mut impl Write, captures: &[CaptureSummary], ledger: &Ledger<'_>, shown: &Shown) -> io::Result<()> {
     let mut page = Page::new(out);
     let totals = ledger.totals();
-    for capture in captures {
+    // A ring buffer may have hundreds of parts: the first few stand for the others, but for those with a problem.
+    let few = captures.len() <= FILES;
+    let (shown_captures, rest): (Vec<_>, Vec<_>) =
+        captures.iter().enumerate().partition(|(n, c)| few || *n < FILES / 2 || !c.complete);
+    for (_, capture) in shown_captures {
         captured(&mut page, capture)?;
+    }
+    if !rest.is_empty() {
+        page.words(DIM, "", &format!("and {}, all complete", counted(rest.len() as u64, "more file")))?;
     }
     page.gap()?;
     sums(&mut page, &totals, captures)?;

@@ -1,0 +1,173 @@
+//! The hunt for the other direction of a flow: a shard's lists of unpaired flows, and what is asked of them.
+
+use rocetop_parsers::ib::opcode::{Traits, Transport};
+
+use crate::event::Packet;
+use crate::flow::{Flow, Index, Key, NONE};
+use crate::pairing::{Grade, VOTES, only_port, ports_verify};
+use crate::shard::{Shard, hash_addresses, hash_key};
+
+/// Unpaired flows of one address pair that are looked at; beyond this many, a match would prove little.
+const HUNTED: usize = 64;
+
+impl Shard {
+    /// Looks for the other direction of an unpaired flow after a packet of it.
+    pub(crate) fn seek(&mut self, index: Index, packet: &Packet, traits: Traits) {
+        let Some(flow) = self.flows.get(index as usize) else { return };
+        let tally = &flow.counters.tally;
+        // Notifications before it say nothing of the flow itself.
+        if tally.packets == tally.cnps + 1 {
+            if flow.transport == Transport::Ud {
+                return self.seek_datagrams(index);
+            }
+            if let Some(only) = self.only_hunted(&flow.key, |f| ports_verify(flow, f)) {
+                return self.pair(index, only, Grade::PortHash);
+            }
+        }
+        let answers = tally.acks + tally.responses;
+        // An answer that points nowhere today may tomorrow; ask ever more rarely.
+        if traits.any(Traits::AETH | Traits::RESPONSE) && (answers < 64 || answers.is_power_of_two()) {
+            self.seek_by_answer(index, packet);
+        }
+    }
+
+    fn seek_datagrams(&mut self, index: Index) {
+        let Some(flow) = self.flows.get(index as usize) else { return };
+        let other = flow.key.reverse(flow.src_qp);
+        let wanted = flow.key.qp();
+        if let Some(peer) = self.find(&other, hash_key(&other))
+            && peer != index
+            && self.flows.get(peer as usize).is_some_and(|p| p.peer == NONE && p.src_qp == wanted)
+        {
+            self.pair(index, peer, Grade::Ud);
+        }
+    }
+
+    fn seek_by_answer(&mut self, index: Index, packet: &Packet) {
+        let Some(flow) = self.flows.get(index as usize) else { return };
+        let psn = packet.facts.psn;
+        let only = self.only_hunted(&flow.key, |f| f.transport == flow.transport && f.could_answer(psn));
+        let only = only.unwrap_or(NONE);
+        let Some(hunt) = self.flows.get_mut(index as usize).map(|f| &mut f.hunt) else { return };
+        if only == NONE || only != hunt.suspect {
+            (hunt.suspect, hunt.votes) = (only, 0);
+        }
+        hunt.votes += u8::from(only != NONE);
+        if hunt.votes >= VOTES {
+            self.pair(index, only, Grade::Ack);
+        }
+    }
+
+    /// Unpaired flows of the way back, latest first, but no more than [`HUNTED`].
+    fn hunted(&self, key: &Key) -> impl Iterator<Item = (Index, &Flow)> {
+        let back = key.reverse(key.qp());
+        let head = self.hunts.find(hash_addresses(&back), |&i| self.same_addresses(i, &back)).copied();
+        let with_index = |i: Index| Some((i, self.flows.get(i as usize)?));
+        std::iter::successors(head.and_then(with_index), move |(_, f)| with_index(f.hunt.next)).take(HUNTED)
+    }
+
+    /// The one of them that fits; `None` too where there are more of them than are looked at.
+    fn only_hunted(&self, key: &Key, fits: impl Fn(&Flow) -> bool) -> Option<Index> {
+        let mut only = None;
+        for (n, (index, flow)) in self.hunted(key).enumerate() {
+            if n + 1 == HUNTED || flow.key != *key && fits(flow) && only.replace(index).is_some() {
+                return None;
+            }
+        }
+        only
+    }
+
+    fn same_addresses(&self, index: Index, key: &Key) -> bool {
+        self.flows.get(index as usize).is_some_and(|f| f.key.src == key.src && f.key.dst == key.dst)
+    }
+
+    pub(crate) fn link(&mut self, index: Index) {
+        let Some(key) = self.flows.get(index as usize).map(|f| f.key) else { return };
+        let hash = hash_addresses(&key);
+        let flows = &self.flows;
+        let same = |&i: &Index| flows.get(i as usize).is_some_and(|f| f.key.src == key.src && f.key.dst == key.dst);
+        let rehash = |&i: &Index| flows.get(i as usize).map_or(0, |f| hash_addresses(&f.key));
+        let mut next = NONE;
+        match self.hunts.entry(hash, same, rehash) {
+            hashbrown::hash_table::Entry::Occupied(mut head) => next = std::mem::replace(head.get_mut(), index),
+            hashbrown::hash_table::Entry::Vacant(free) => {
+                free.insert(index);
+            }
+        }
+        if let Some(flow) = self.flows.get_mut(index as usize) {
+            flow.hunt.next = next;
+        }
+        if let Some(second) = self.flows.get_mut(next as usize) {
+            second.hunt.prev = index;
+        }
+    }
+
+    pub(crate) fn unlink(&mut self, index: Index) {
+        let Some(flow) = self.flows.get_mut(index as usize) else { return };
+        let (prev, next) = (flow.hunt.prev, flow.hunt.next);
+        (flow.hunt.prev, flow.hunt.next) = (NONE, NONE);
+        let hash = hash_addresses(&flow.key);
+        if let Some(after) = self.flows.get_mut(next as usize) {
+            after.hunt.prev = prev;
+        }
+        if let Some(before) = self.flows.get_mut(prev as usize) {
+            before.hunt.next = next;
+        } else if let Ok(mut head) = self.hunts.find_entry(hash, |&i| i == index) {
+            if next == NONE {
+                head.remove();
+            } else {
+                *head.get_mut() = next;
+            }
+        }
+    }
+
+    pub(crate) fn pair(&mut self, a: Index, b: Index, grade: Grade) {
+        self.unlink(a);
+        self.unlink(b);
+        if let Ok([one, two]) = self.flows.get_disjoint_mut([a as usize, b as usize]) {
+            (one.peer, one.grade) = (b, grade);
+            (two.peer, two.grade) = (a, grade);
+            let (mine, theirs) = (one.counters.mtu.get(), two.counters.mtu.get());
+            one.learn_mtu(theirs);
+            two.learn_mtu(mine);
+        }
+    }
+
+    /// Pairs what the evidence of the whole capture allows: answers that only ever pointed to one flow, then equal
+    /// ports that no other flow of these hosts has.
+    pub(crate) fn settle(&mut self) {
+        let unpaired = |shard: &Self, i: Index| {
+            shard
+                .flows
+                .get(i as usize)
+                .is_some_and(|f| f.peer == NONE && f.counters.tally.packets != 0 && f.transport != Transport::Ud)
+        };
+        for index in 0..self.flows.len() as Index {
+            let Some(suspect) = self.flows.get(index as usize).map(|f| f.hunt.suspect) else { continue };
+            if suspect == NONE || !unpaired(self, index) || !unpaired(self, suspect) {
+                continue;
+            }
+            let Some(key) = self.flows.get(suspect as usize).map(|f| f.key) else { continue };
+            if self.only_hunted(&key, |f| f.hunt.suspect == suspect) == Some(index) {
+                self.pair(index, suspect, Grade::Ack);
+            }
+        }
+        for index in 0..self.flows.len() as Index {
+            if !unpaired(self, index) {
+                continue;
+            }
+            if let Some(other) = self.only_same_port(index)
+                && self.only_same_port(other) == Some(index)
+            {
+                self.pair(index, other, Grade::Ports);
+            }
+        }
+    }
+
+    /// The one unpaired flow of the way back with the same port and transport.
+    fn only_same_port(&self, index: Index) -> Option<Index> {
+        let flow = self.flows.get(index as usize)?;
+        let port = only_port(flow)?;
+        self.only_hunted(&flow.key, |f| f.transport == flow.transport && only_port(f) == Some(port))
+    }
+}
