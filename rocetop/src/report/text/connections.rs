@@ -207,7 +207,9 @@ fn direction<W: Write>(page: &mut Page<'_, W>, label: &str, flow: &FlowReport) -
         figures.push(duration(flow.last_ns.saturating_sub(flow.first_ns)));
     }
     if r.messages != 0 {
-        figures.push(format!("{} of {}", counted(r.messages, "message"), bytes(r.message_bytes)));
+        // "20 messages of 164 kB" would read as the size of each.
+        let in_all = if r.messages == 1 { "" } else { " in all" };
+        figures.push(format!("{} ({}{in_all})", counted(r.messages, "message"), bytes(r.message_bytes)));
     }
     if let (Some(first), Some(next)) = (r.first_psn, r.next_psn) {
         let last = next.wrapping_sub(1) & 0xff_ffff;
