@@ -149,6 +149,8 @@ fn fraction(value: &Value) -> bool {
 #[test]
 fn a_filter_leaves_frames_out() {
     if !cfg!(feature = "libpcap") {
+        let ran = run(&["analyze", "-f", "udp", LOSS]);
+        assert!(ran.code == Some(2) && ran.err.contains("built without libpcap"), "{ran:?}");
         eprintln!("left out: built without libpcap");
         return;
     }
