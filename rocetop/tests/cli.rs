@@ -58,6 +58,9 @@ fn exit_codes() {
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert!(ran.out.contains("Not complete: the capture is cut"), "{}", ran.out);
     assert!(ran.err.contains("cut.pcap: the capture is cut"), "{}", ran.err);
+    let ran = run(&["analyze", &folder.file("empty.pcap", &[])]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.out.contains("\nNo frame was found.\n") && !ran.out.contains("What comes before"), "{}", ran.out);
 }
 
 /// Starts a run whose standard output nobody reads.
@@ -158,6 +161,8 @@ fn a_filter_leaves_frames_out() {
     let (there, back) = (frames("src host 10.9.1.1"), frames("src host 10.9.2.1"));
     assert_eq!((frames("host 10.9.1.1"), there + back, frames("udp port 4792")), (778, 778, 0));
     assert!(there > back && back > 0);
+    let ran = run(&["analyze", LOSS, "-f", "udp port 4792"]);
+    assert!(ran.code == Some(0) && ran.out.contains("\nNo frame passes the filter.\n"), "{ran:?}");
     let ran = run(&["analyze", LOSS, "-f", "hots 10.9.1.1"]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""));
     assert!(ran.err.contains("\"hots 10.9.1.1\" is not valid") && ran.err.contains("syntax error"), "{}", ran.err);
