@@ -1,11 +1,5 @@
 //! `-f`: a BPF filter in tcpdump's language, compiled by libpcap and run over captured frames.
 
-/// A filter that was checked once.
-#[derive(Clone, Debug)]
-pub struct Filter {
-    expression: String,
-}
-
 /// Why a filter cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FilterError {
@@ -31,8 +25,14 @@ mod imp {
     use pcap::{BpfProgram, Capture, Linktype};
     use rocetop_parsers::Link;
 
-    use super::{Filter, FilterError};
+    use super::FilterError;
     use crate::source::Frame;
+
+    /// A filter that was checked once.
+    #[derive(Clone, Debug)]
+    pub struct Filter {
+        expression: String,
+    }
 
     impl Filter {
         /// Checks an expression.
@@ -86,8 +86,12 @@ mod imp {
 
 #[cfg(not(feature = "libpcap"))]
 mod imp {
-    use super::{Filter, FilterError};
+    use super::FilterError;
     use crate::source::Frame;
+
+    /// What no build without libpcap has.
+    #[derive(Clone, Copy, Debug)]
+    pub enum Filter {}
 
     impl Filter {
         /// Cannot be had in this build.
@@ -101,19 +105,20 @@ mod imp {
         /// The filter made ready to run.
         #[must_use]
         pub fn compiled(&self) -> Compiled {
-            Compiled
+            match *self {}
         }
     }
 
-    /// What no build without libpcap makes.
-    pub struct Compiled;
+    /// What is made of a [`Filter`], and so never.
+    #[derive(Clone, Copy, Debug)]
+    pub enum Compiled {}
 
     impl Compiled {
         /// Never asked.
         pub fn passes(&mut self, _: &Frame<'_>) -> bool {
-            true
+            match *self {}
         }
     }
 }
 
-pub use imp::Compiled;
+pub use imp::{Compiled, Filter};

@@ -142,8 +142,14 @@ impl Block {
             None => flow.src.clone(),
         };
         let arrow = if back.is_some() { "<->" } else { "->" };
-        let mut figures =
-            vec![format!("{near} {arrow}"), format!("{} qp {}", flow.dst, flow.dst_qp), flow.transport.to_owned()];
+        let far = format!("{} qp {}", flow.dst, flow.dst_qp);
+        // Two long IPv6 addresses take a line each.
+        let mut figures = if near.len() + far.len() <= 60 {
+            vec![format!("{near} {arrow} {far}")]
+        } else {
+            vec![format!("{near} {arrow}"), far]
+        };
+        figures.push(flow.transport.to_owned());
         if flow.epoch != 0 {
             figures.push(format!("epoch {}", flow.epoch));
         }
@@ -168,8 +174,12 @@ impl Block {
             figures.push(format!("MTU {mtu}"));
         }
         let list = |name: &str, each: &dyn Fn(&FlowReport) -> Vec<String>| {
-            let mut all: Vec<String> = self.flows.iter().flat_map(each).collect();
-            all.dedup();
+            let mut all: Vec<String> = Vec::new();
+            for value in self.flows.iter().flat_map(each) {
+                if !all.contains(&value) {
+                    all.push(value);
+                }
+            }
             (!all.is_empty()).then(|| format!("{name} {}", all.join(", ")))
         };
         figures.extend(list("UDP source port", &|f| f.udp_sports.iter().map(u16::to_string).collect()));
@@ -192,13 +202,18 @@ fn paired(grade: Grade) -> &'static str {
 
 fn direction<W: Write>(page: &mut Page<'_, W>, label: &str, flow: &FlowReport) -> io::Result<()> {
     let r = &flow.requests;
-    let mut figures =
-        vec![counted(flow.packets, "packet"), bytes(flow.bytes), duration(flow.last_ns.saturating_sub(flow.first_ns))];
+    let mut figures = vec![counted(flow.packets, "packet"), bytes(flow.bytes)];
+    if flow.packets > 1 {
+        figures.push(duration(flow.last_ns.saturating_sub(flow.first_ns)));
+    }
     if r.messages != 0 {
-        figures.push(format!("{} of {}", counted(r.messages, "message"), bytes(r.message_bytes)));
+        // "20 messages of 164 kB" would read as the size of each.
+        let in_all = if r.messages == 1 { "" } else { " in all" };
+        figures.push(format!("{} ({}{in_all})", counted(r.messages, "message"), bytes(r.message_bytes)));
     }
     if let (Some(first), Some(next)) = (r.first_psn, r.next_psn) {
-        figures.push(format!("PSN {first} to {}", next.wrapping_sub(1) & 0xff_ffff));
+        let last = next.wrapping_sub(1) & 0xff_ffff;
+        figures.push(if first == last { format!("PSN {first}") } else { format!("PSN {first} to {last}") });
     }
     if flow.responses.packets != 0 {
         figures.push(counted(flow.responses.packets, "response"));

@@ -80,7 +80,8 @@ pub(super) fn share(part: u64, whole: u64) -> String {
         0.0 => "0%".into(),
         p if p < 0.1 => "<0.1%".into(),
         p if p > 99.9 && part != whole => ">99.9%".into(),
-        p if p < 10.0 => format!("{p:.1}%"),
+        // One digit more where whole numbers would round to all of it.
+        p if p < 10.0 || p >= 99.5 && part != whole => format!("{p:.1}%"),
         p => format!("{p:.0}%"),
     }
 }
@@ -99,14 +100,15 @@ fn scaled(value: f64, units: &[&str]) -> String {
     format!("{} {unit}", three(value))
 }
 
-/// Three significant digits, and no `.0`.
+/// Three significant digits; no `.0` behind a whole number, nor `.00` behind what rounds to one digit.
 fn three(value: f64) -> String {
     if value.fract() == 0.0 || value >= 99.95 {
         format!("{value:.0}")
     } else if value >= 9.995 {
         format!("{value:.1}")
     } else {
-        format!("{value:.2}")
+        let text = format!("{value:.2}");
+        text.strip_suffix(".00").unwrap_or(&text).to_owned()
     }
 }
 
@@ -128,6 +130,8 @@ mod tests {
         assert_eq!(duration(7_500_000_000_000), "2 h 05 min");
         assert_eq!(share(1, 100_000), "<0.1%");
         assert_eq!(share(99_999, 100_000), ">99.9%");
+        assert_eq!(share(544, 546), "99.6%");
+        assert_eq!(share(9, 9), "100%");
         assert_eq!(share(1637, 5733), "29%");
     }
 

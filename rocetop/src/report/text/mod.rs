@@ -47,7 +47,7 @@ pub fn write(out: &mut impl Write, captures: &[CaptureSummary], ledger: &Ledger<
     sums(&mut page, &totals, captures)?;
     page.gap()?;
     let story = Story::of(ledger, shown);
-    verdict(&mut page, &totals, &story)?;
+    verdict(&mut page, &totals, captures, &story)?;
     for block in &story.blocks {
         page.gap()?;
         block.write(&mut page)?;
@@ -70,7 +70,10 @@ fn captured<W: Write>(page: &mut Page<'_, W>, capture: &CaptureSummary) -> io::R
         page.figures(PLAIN, "  ", &figures)?;
     }
     match &capture.problem {
-        Some(problem) => page.words(BAD, "  ", &format!("Not complete: {problem}. What comes before is analysed.")),
+        Some(problem) => {
+            let rest = if capture.frames == 0 { "" } else { " What comes before is analysed." };
+            page.words(BAD, "  ", &format!("Not complete: {problem}.{rest}"))
+        }
         None => Ok(()),
     }
 }
@@ -120,7 +123,17 @@ fn sums<W: Write>(page: &mut Page<'_, W>, t: &TotalsReport, captures: &[CaptureS
 }
 
 /// The sentence that a hurried reader reads.
-fn verdict<W: Write>(page: &mut Page<'_, W>, t: &TotalsReport, story: &Story) -> io::Result<()> {
+fn verdict<W: Write>(
+    page: &mut Page<'_, W>,
+    t: &TotalsReport,
+    captures: &[CaptureSummary],
+    story: &Story,
+) -> io::Result<()> {
+    if t.frames == 0 {
+        // Only a filter leaves frames out.
+        let none = captures.iter().all(|c| c.frames == 0);
+        return page.words(BAD, "", if none { "No frame was found." } else { "No frame passes the filter." });
+    }
     if t.roce_frames + t.rocev1_frames + t.infiniband_frames == 0 {
         page.words(BAD, "", "No RoCE or InfiniBand frame was found.")?;
         return page.words(
@@ -156,10 +169,11 @@ fn more<W: Write>(page: &mut Page<'_, W>, story: &Story, shown: &Shown) -> io::R
     if hidden != 0 {
         let clean = story.connections - story.troubled;
         let note = format!(
-            "{} more ({} of all are clean). --top {} shows more of them.",
-            count(hidden),
+            "{} not shown ({} of all {} clean). --top {} shows more of them.",
+            counted(hidden, "connection"),
             count(clean),
-            shown.top.saturating_mul(4)
+            if clean == 1 { "is" } else { "are" },
+            shown.top.saturating_mul(4).max(10)
         );
         page.words(DIM, "", &note)?;
     }

@@ -1,6 +1,4 @@
 //! Sample frames of every kind the walker knows, built by the parsers' own builders.
-#![allow(dead_code, reason = "each test file uses its part")]
-#![allow(clippy::indexing_slicing, reason = "a builder of test frames fails like a test")]
 
 use rocetop_parsers::facts::Tunnel;
 use rocetop_parsers::ib::bth::Bth;

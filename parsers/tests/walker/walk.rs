@@ -1,9 +1,5 @@
 //! The walker on sample frames: every encapsulation, every rule of length and depth.
-#![allow(clippy::indexing_slicing, reason = "a builder of test frames fails like a test")]
 
-mod frames;
-
-use frames::*;
 use rocetop_parsers::cut::{Cut, Layer};
 use rocetop_parsers::facts::{Flags, Tunnel};
 use rocetop_parsers::ib::lrh::Lnh;
@@ -13,6 +9,8 @@ use rocetop_parsers::net::ipv6::{Extension, Ipv6};
 use rocetop_parsers::net::protocol::{Protocol, port};
 use rocetop_parsers::net::udp::Udp;
 use rocetop_parsers::{Addr, Class, Facts, Link, dissect};
+
+use crate::frames::*;
 
 fn walk(bytes: &[u8]) -> Result<Facts, Cut> {
     dissect::<2, _>(bytes, Link::Ethernet)

@@ -1,12 +1,11 @@
 //! Broken frames: cut at every length, every byte and bit changed, noise. The walker answers and never panics.
 
-mod frames;
-
-use frames::*;
 use proptest::prelude::*;
 use rocetop_parsers::cut::Layer;
 use rocetop_parsers::facts::{Flags, Tunnel};
 use rocetop_parsers::{Class, Facts, Link, dissect};
+
+use crate::frames::*;
 
 const LINKS: [Link; 6] =
     [Link::Ethernet, Link::RawIp, Link::LinuxCooked1, Link::LinuxCooked2, Link::Infiniband, Link::Erf];

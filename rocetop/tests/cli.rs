@@ -1,0 +1,341 @@
+//! The command line as people and scripts use it: exit codes, streams, signals, selections.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a helper of tests fails like a test")]
+
+#[path = "kit/binary.rs"]
+mod binary;
+#[path = "kit/captures.rs"]
+mod captures;
+#[path = "kit/folder.rs"]
+mod folder;
+
+use std::io::{Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use binary::{Ran, rocetop};
+use folder::Folder;
+use serde_json::Value;
+
+const LOSS: &str = "07e_send_loss2pct_q4.e1.pcap";
+const RNR: &str = "10b_rnr_fail.e1.pcap";
+
+fn run(args: &[&str]) -> Ran {
+    Ran::of(&mut rocetop(args))
+}
+
+/// The report of a run that goes well.
+fn report(args: &[&str]) -> Value {
+    let ran = run(&[&["analyze", "--json"], args].concat());
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{args:?}");
+    serde_json::from_str(&ran.out).unwrap()
+}
+
+fn flows(report: &Value) -> Vec<u64> {
+    report["flows"].as_array().unwrap().iter().map(|flow| flow["id"].as_u64().unwrap()).collect()
+}
+
+#[test]
+fn exit_codes() {
+    for (args, code) in [
+        (&["analyze", RNR][..], 0),
+        (&["--version"], 0),
+        (&["analyze", "--help"], 0),
+        (&[], 2),
+        (&["analyze"], 2),
+        (&["analyse", RNR], 2),
+        (&["analyze", RNR, "--qpn", "16777216"], 2),
+        (&["analyze", RNR, "--host", "node-1"], 2),
+        (&["analyze", RNR, "missing.pcap"], 2),
+        (&["analyze", "-", "-"], 2),
+    ] {
+        let ran = run(args);
+        assert_eq!(ran.code, Some(code), "{args:?}: {ran:?}");
+        assert_eq!(ran.out.is_empty(), code != 0, "{args:?}: {ran:?}");
+    }
+    let folder = Folder::new();
+    let bytes = std::fs::read(captures::home().join(RNR)).unwrap();
+    let ran = run(&["analyze", LOSS, &folder.file("cut.pcap", &bytes[..bytes.len() - 1])]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.out.contains("Not complete: the capture is cut"), "{}", ran.out);
+    assert!(ran.err.contains("cut.pcap: the capture is cut"), "{}", ran.err);
+    let ran = run(&["analyze", &folder.file("empty.pcap", &[])]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.out.contains("\nNo frame was found.\n") && !ran.out.contains("What comes before"), "{}", ran.out);
+}
+
+/// Starts a run whose standard output nobody reads.
+fn unread(args: &[&str]) -> Child {
+    let mut command = rocetop(args);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    child
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    for args in [&["analyze", LOSS][..], &["analyze", "--json", LOSS]] {
+        let output = unread(args).wait_with_output().unwrap();
+        assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]), "{args:?}");
+    }
+    let shell = format!("'{}' analyze --json {LOSS} {LOSS} | head -1 | cut -c 1", env!("CARGO_BIN_EXE_rocetop"));
+    let ran = Ran::of(Command::new("sh").args(["-c", &shell]).current_dir(captures::home()));
+    assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (Some(0), "{\n", ""));
+}
+
+#[test]
+fn a_full_disk_is_an_error() {
+    let Ok(full) = std::fs::File::options().write(true).open("/dev/full") else { return };
+    for args in [&["analyze", LOSS][..], &["analyze", "--json", LOSS]] {
+        let output = rocetop(args).stdout(full.try_clone().unwrap()).stderr(Stdio::piped()).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert!(err.starts_with("rocetop: cannot write the report: "), "{err}");
+    }
+}
+
+#[test]
+fn colours_are_for_terminals() {
+    let coloured = |name: &str| {
+        let ran = Ran::of(rocetop(&["analyze", LOSS]).env("CLICOLOR_FORCE", "1").env(name, "1"));
+        ran.out.contains('\x1b')
+    };
+    assert!(coloured("CLICOLOR_FORCE") && !coloured("NO_COLOR"));
+    for args in [&["analyze", LOSS][..], &["analyze", "--json", LOSS], &["--help"], &["analyze", "missing.pcap"]] {
+        let ran = run(args);
+        assert!(!ran.out.contains('\x1b') && !ran.err.contains('\x1b'), "{args:?}");
+    }
+}
+
+#[test]
+fn the_contract_is_kept() {
+    // As the report contract names them; some have parts of their own.
+    const TOP: &str = "schema captures totals flows connections taps findings";
+    const CAPTURE: &str = "path format link_type frames bytes first_ns last_ns complete problem";
+    const TOTALS: &str = "frames roce_frames rocev1_frames infiniband_frames pfc_frames other_frames \
+                          undecodable_frames mirror_copies icrc.ok icrc.bad icrc.unknown ecn.not_ect ecn.ect0 ecn.ect1 \
+                          ecn.ce cnp opcodes";
+    const FLOW: &str = "id src dst dst_qp transport epoch udp_sports dscp vlan ttl packets bytes first_ns last_ns \
+                        connection icrc_bad requests.packets requests.first_psn requests.next_psn requests.messages \
+                        requests.seen_again requests.behind requests.filled requests.gaps requests.gap_psns \
+                        requests.never_seen responses.packets responses.seen_again responses.gaps responses.gap_psns \
+                        acks naks.psn_sequence_error naks.invalid_request naks.remote_access_error \
+                        naks.remote_operational_error rnr_naks cnps ce story";
+    let has = |value: &Value, fields: &str| {
+        for field in fields.split_whitespace() {
+            assert!(value.pointer(&format!("/{}", field.replace('.', "/"))).is_some(), "no {field} in {value}");
+        }
+    };
+    for capture in captures::captures(&captures::home()) {
+        let report = report(&[capture.file_name().unwrap().to_str().unwrap()]);
+        has(&report, TOP);
+        assert_eq!(report["schema"], "rocetop.report/1");
+        has(&report["captures"][0], CAPTURE);
+        has(&report["totals"], TOTALS);
+        let flows = report["flows"].as_array().unwrap();
+        assert!(!flows.is_empty());
+        flows.iter().for_each(|flow| has(flow, FLOW));
+        report["connections"].as_array().unwrap().iter().for_each(|c| has(c, "id flows paired_by"));
+        // Integers, strings, booleans and nulls: no number with a fraction.
+        assert!(!fraction(&report), "{}", capture.display());
+    }
+}
+
+fn fraction(value: &Value) -> bool {
+    match value {
+        Value::Number(n) => n.as_u64().is_none() && n.as_i64().is_none(),
+        Value::Array(all) => all.iter().any(fraction),
+        Value::Object(all) => all.values().any(fraction),
+        _ => false,
+    }
+}
+
+#[test]
+fn a_filter_leaves_frames_out() {
+    if !cfg!(feature = "libpcap") {
+        let ran = run(&["analyze", "-f", "udp", LOSS]);
+        assert!(ran.code == Some(2) && ran.err.contains("built without libpcap"), "{ran:?}");
+        eprintln!("left out: built without libpcap");
+        return;
+    }
+    let frames = |filter: &str| report(&["-f", filter, LOSS])["totals"]["frames"].as_u64().unwrap();
+    let (there, back) = (frames("src host 10.9.1.1"), frames("src host 10.9.2.1"));
+    assert_eq!((frames("host 10.9.1.1"), there + back, frames("udp port 4792")), (778, 778, 0));
+    assert!(there > back && back > 0);
+    let ran = run(&["analyze", LOSS, "-f", "udp port 4792"]);
+    assert!(ran.code == Some(0) && ran.out.contains("\nNo frame passes the filter.\n"), "{ran:?}");
+    let ran = run(&["analyze", LOSS, "-f", "hots 10.9.1.1"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""));
+    assert!(ran.err.contains("\"hots 10.9.1.1\" is not valid") && ran.err.contains("syntax error"), "{}", ran.err);
+}
+
+#[test]
+fn a_choice_of_connections() {
+    assert_eq!(flows(&report(&[LOSS])).len(), 8);
+    for qpn in ["32", "0x20", "0X000020"] {
+        assert_eq!(flows(&report(&["--qpn", qpn, LOSS])), [2, 3], "{qpn}");
+    }
+    assert_eq!(flows(&report(&["--qpn", "99", LOSS])), [0; 0]);
+    for host in ["10.9.1.1", "::ffff:10.9.2.1", "00:00:00:00:00:00:00:00:00:00:255:255:10:09:01:01"] {
+        assert_eq!(flows(&report(&["--host", host, LOSS])).len(), 8, "{host}");
+        assert_eq!(flows(&report(&["--host", host, "--qpn", "33", LOSS])), [4, 5], "{host}");
+    }
+    assert_eq!(flows(&report(&["--host", "10.9.1.2", LOSS])), [0; 0]);
+    let ipv6 = report(&["13c_ipv6_rping.e1.pcap"]);
+    let host = ipv6["flows"][0]["src"].as_str().unwrap();
+    assert!(host.contains(':') && !flows(&report(&["--host", host, "13c_ipv6_rping.e1.pcap"])).is_empty());
+    // Sums are of all frames whatever is shown.
+    assert_eq!(report(&["--qpn", "32", LOSS])["totals"], report(&[LOSS])["totals"]);
+    let none = run(&["analyze", "--qpn", "99", LOSS]);
+    assert!(none.code == Some(0) && none.out.contains("No connection fits the selection."), "{none:?}");
+}
+
+#[test]
+fn the_top_connections() {
+    let blocks = |args: &[&str]| run(&[&["analyze", LOSS], args].concat()).out.matches("\n#").count();
+    assert_eq!([blocks(&[]), blocks(&["--top", "2"]), blocks(&["--top", "0"])], [4, 2, 0]);
+    let ran = run(&["analyze", LOSS, "--top", "0"]);
+    assert!(
+        ran.out.contains("4 connections not shown (1 of all is clean). --top 10 shows more of them."),
+        "{}",
+        ran.out
+    );
+    let ran = run(&["analyze", LOSS, "--top", "1"]);
+    assert!(
+        ran.out.contains("\n#1 ") && ran.out.contains("3 connections not shown (1 of all is clean). --top 10"),
+        "{}",
+        ran.out
+    );
+}
+
+#[test]
+fn threads_change_nothing() {
+    let all: Vec<String> = captures::captures(&captures::home()).iter().map(|p| p.to_str().unwrap().into()).collect();
+    for capture in all {
+        let [one, four] = ["1", "4"].map(|threads| run(&["analyze", "--json", "--threads", threads, &capture]));
+        assert_eq!(one.out, four.out, "{capture}");
+    }
+}
+
+/// Starts `analyze --json -` with a pipe to it.
+fn piped() -> Child {
+    let mut command = rocetop(&["analyze", "--json", "-"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn ended(mut child: Child) -> (Option<i32>, Value, String) {
+    let (mut out, mut err) = (Vec::new(), String::new());
+    child.stdout.take().unwrap().read_to_end(&mut out).unwrap();
+    child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+    (child.wait().unwrap().code(), serde_json::from_slice(&out).unwrap(), err)
+}
+
+#[test]
+fn standard_input() {
+    let bytes = std::fs::read(captures::home().join(LOSS)).unwrap();
+    let file = report(&[LOSS]);
+    for (length, code) in [(bytes.len(), 0), (bytes.len() - 10, 3)] {
+        let mut child = piped();
+        let mut pipe = child.stdin.take().unwrap();
+        pipe.write_all(&bytes[..length]).unwrap();
+        drop(pipe);
+        let (status, report, err) = ended(child);
+        assert_eq!((status, report["captures"][0]["complete"].as_bool()), (Some(code), Some(code == 0)), "{err}");
+        assert_eq!(report["captures"][0]["path"], "-");
+        if code == 0 {
+            assert_eq!(report["flows"], file["flows"]);
+        } else {
+            assert_eq!(report["totals"]["frames"], 777);
+            assert!(err.starts_with("rocetop: -: the capture is cut"), "{err}");
+        }
+    }
+}
+
+#[test]
+fn an_interrupt_ends_a_live_pipe_with_results() {
+    let bytes = std::fs::read(captures::home().join(LOSS)).unwrap();
+    for signal in ["-INT", "-TERM"] {
+        let mut child = piped();
+        let mut pipe = child.stdin.take().unwrap();
+        // More than a pipe holds: once it is written, the other end reads, and so listens for signals.
+        pipe.write_all(&bytes[..bytes.len() - 10]).unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+        let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+        let (status, report, err) = ended(child);
+        drop(pipe);
+        assert_eq!(status, Some(0), "{err}");
+        assert_eq!((&report["totals"]["frames"], err.contains("stopped")), (&777.into(), true), "{err}");
+    }
+}
+
+#[test]
+fn compression_changes_nothing_but_the_capture() {
+    let bytes = std::fs::read(captures::home().join(LOSS)).unwrap();
+    let folder = Folder::new();
+    let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gz.write_all(&bytes).unwrap();
+    let mut xz = lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::with_preset(1)).unwrap();
+    xz.write_all(&bytes).unwrap();
+    let level = ruzstd::encoding::CompressionLevel::Fastest;
+    let files = [
+        ("pcap.gz", gz.finish().unwrap()),
+        ("pcap.xz", xz.finish().unwrap()),
+        ("pcap.zst", ruzstd::encoding::compress_to_vec(bytes.as_slice(), level)),
+    ];
+    let mut plain = report(&[LOSS]);
+    for (format, bytes) in files {
+        let mut report = report(&[&folder.file(&format!("loss.{format}"), &bytes)]);
+        assert_eq!(report["captures"][0]["format"], format);
+        for part in ["path", "format"] {
+            report["captures"][0][part] = Value::Null;
+            plain["captures"][0][part] = Value::Null;
+        }
+        assert_eq!(report, plain, "{format}");
+    }
+}
+
+/// The flows of a report without what counts them by the order of files.
+fn by_key(report: &Value) -> Vec<String> {
+    let mut flows = report["flows"].as_array().unwrap().clone();
+    for flow in &mut flows {
+        for number in ["id", "connection", "first_frame"] {
+            flow[number] = Value::Null;
+        }
+    }
+    let mut flows: Vec<String> = flows.iter().map(Value::to_string).collect();
+    flows.sort();
+    flows
+}
+
+#[test]
+fn the_order_of_files_does_not_matter() {
+    // Of different minutes, and two of the same time from either end.
+    let names = [LOSS, "12a_rping.e1.pcap", "07e_send_loss2pct_q4.e2.pcap", "14a_vlan_dscp.e2.pcapng"];
+    let forward = report(&names);
+    let mut backward = names;
+    backward.reverse();
+    let backward = report(&backward);
+    assert_eq!(forward["totals"], backward["totals"]);
+    assert_eq!(by_key(&forward), by_key(&backward));
+    let frames: u64 = forward["captures"].as_array().unwrap().iter().map(|c| c["frames"].as_u64().unwrap()).sum();
+    assert_eq!(forward["totals"]["frames"], frames);
+}
+
+#[test]
+fn pages_have_80_columns() {
+    let mut reports: Vec<(String, String)> = Vec::new();
+    for capture in captures::captures(&captures::home()) {
+        let name = capture.file_name().unwrap().to_str().unwrap().to_owned();
+        let ran = run(&["analyze", "--top", "1000", &name]);
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{name}");
+        reports.push((name, ran.out));
+    }
+    for args in [&["--help"][..], &["analyze", "--help"]] {
+        reports.push((args.join(" "), run(args).out));
+    }
+    for (name, text) in reports {
+        for line in text.lines() {
+            assert!(line.chars().count() <= 80 && line.trim_end() == line, "{name}: {line:?}");
+        }
+    }
+}
