@@ -1,6 +1,8 @@
 //! Bytes at hand: a chunk as it was read, and a seam where a record lies across two of them.
 
+use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 /// Bytes that are read at a time: what the kernel copies is then still in the second-level cache.
@@ -27,8 +29,8 @@ impl Chunk {
     pub(crate) fn read(&mut self, from: &mut impl Read, least: usize) -> io::Result<usize> {
         if self.room.is_empty() {
             self.room = vec![0; ALIGN + CHUNK].into_boxed_slice();
-            self.start = self.room.as_ptr().align_offset(ALIGN).min(ALIGN);
         }
+        self.start = self.room.as_ptr().align_offset(ALIGN).min(ALIGN);
         self.end = self.start;
         while self.end - self.start < least {
             match from.read(self.room.get_mut(self.end..self.start + CHUNK).unwrap_or_default()) {
@@ -41,8 +43,33 @@ impl Chunk {
         Ok(self.end - self.start)
     }
 
+    /// Puts a chunk of a plain file in the place of what was there: all of it from `offset` to the next multiple of
+    /// [`CHUNK`]. Fewer bytes are the end.
+    pub(crate) fn read_at(&mut self, file: &File, offset: u64) -> io::Result<usize> {
+        // From the page that it lies in, as only whole pages are copied fast.
+        let skip = (offset % ALIGN as u64) as usize;
+        let whole = CHUNK - (offset % CHUNK as u64) as usize;
+        let n = self.read(&mut At { file, offset: offset - skip as u64 }.take((skip + whole) as u64), skip + whole)?;
+        self.start += skip.min(n);
+        Ok(self.end - self.start)
+    }
+
     pub(crate) fn bytes(&self) -> &[u8] {
         self.room.get(self.start..self.end).unwrap_or_default()
+    }
+}
+
+/// A file from an offset of its own: several may read it at once.
+struct At<'a> {
+    file: &'a File,
+    offset: u64,
+}
+
+impl Read for At<'_> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let n = self.file.read_at(buf, self.offset)?;
+        self.offset += n as u64;
+        Ok(n)
     }
 }
 

@@ -64,6 +64,12 @@ impl Origin {
         Job { open: Box::new(open), before: 0, skip }
     }
 
+    /// A regular file at that offset, as it lies on disk; `None` for anything else.
+    fn plain_at(&self, offset: u64) -> Option<io::Result<File>> {
+        let Self::File(path, _) = self else { return None };
+        Some(File::open(path).and_then(|mut file| file.seek(SeekFrom::Start(offset)).map(|_| file)))
+    }
+
     fn size(&self) -> Option<Bytes> {
         match self {
             Self::File(_, size) => Some(*size),
@@ -152,13 +158,16 @@ impl Input {
     /// `n` inputs that yield the same bytes from here on, each of which is read once. They must be consumed at the
     /// same time, and several such groups in the same order: see [`super::queue`].
     pub(crate) fn split(self, n: usize) -> Vec<Self> {
+        let of_file = |file, offset| Queue::of_file(file, offset, self.stop.clone());
+        let by_thread = || Queue::new(self.origin.job(self.position), self.stop.clone());
         let feed = match self.feed {
             Feed::None if self.ended.is_some() => None,
-            Feed::None => Some(Queue::new(self.origin.job(self.position), self.stop.clone())),
-            Feed::Inline(file) => {
-                let job = Job { open: Box::new(move || Ok(Box::new(file))), before: self.read.0, skip: 0 };
-                Some(Queue::new(job, self.stop.clone()))
-            }
+            Feed::None => match self.origin.plain_at(self.position) {
+                Some(Ok(file)) if self.compression.is_none() => Some(of_file(file, self.position)),
+                // A thread that meets a fault tells of it.
+                _ => Some(by_thread()),
+            },
+            Feed::Inline(file) => Some(of_file(file, self.read.0)),
             Feed::Thread(queue) => Some(queue),
         };
         let mut queues = feed.map(|queue| queue.split(n)).unwrap_or_default().into_iter();
@@ -251,11 +260,10 @@ impl Input {
     /// Opens a file where it was left. Its first bytes tell who is to read it.
     fn start(&mut self) -> Result<(), Ended> {
         let unopened = |error| Ended::Unopened(Arc::new(error));
-        if let Origin::File(path, _) = &self.origin
-            && self.compression.is_none()
+        if self.compression.is_none()
+            && let Some(file) = self.origin.plain_at(self.position)
         {
-            let mut file = File::open(path).map_err(unopened)?;
-            file.seek(SeekFrom::Start(self.position)).map_err(unopened)?;
+            let mut file = file.map_err(unopened)?;
             let chunk = self.buffer.refill();
             let n = chunk.read(&mut file, Compression::MAGIC_LEN).map_err(Ended::broken)?;
             if self.position > 0 || Compression::detect(chunk.bytes()).is_none() {

@@ -1,14 +1,16 @@
-//! Chunks on their way from a reading thread to one consumer or several.
+//! Chunks on their way to one consumer or several.
 //!
-//! The thread blocks where consumers must not: it opens, reads and decompresses. A consumer waits on the queue and
-//! looks at the stop flag meanwhile. Every consumer gets every chunk; the queue holds those that the slowest one has
-//! yet to take, [`QUEUE`] at most.
+//! What may block or has to be decompressed is read by a thread: a consumer waits on the queue and looks at the stop
+//! flag meanwhile. A plain file is read by its consumers: whoever is ahead of the chunks fetches the next one, several
+//! at once if need be. Every consumer gets every chunk; the queue holds those that the slowest one has yet to take,
+//! [`QUEUE`] at most.
 //!
 //! Consumers of several queues cannot block one another for ever as long as all of them take from the queues in the
 //! same order: what the one furthest behind wants next is on its queue, or will be, since the others have taken
 //! whatever keeps that queue full.
 
 use std::collections::VecDeque;
+use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -60,10 +62,29 @@ impl Ended {
     }
 }
 
+/// A chunk's place in the queue.
+#[derive(Clone, Debug)]
+enum Slot {
+    /// A consumer is reading it.
+    Coming,
+    Here(Arc<Chunk>),
+}
+
+/// A plain file that its consumers read.
+#[derive(Debug)]
+struct Plain {
+    file: Arc<File>,
+    /// Where the next chunk begins.
+    offset: u64,
+}
+
 #[derive(Debug)]
 struct State {
     job: Option<Job>,
-    chunks: VecDeque<Arc<Chunk>>,
+    plain: Option<Plain>,
+    chunks: VecDeque<Slot>,
+    /// Chunks that were handed out, to be used again when all consumers are done with them.
+    spare: VecDeque<Arc<Chunk>>,
     /// How many were taken by all before the first of `chunks`.
     before: u64,
     /// How many each consumer has taken; `None` once it is gone.
@@ -81,10 +102,46 @@ impl State {
     fn trim(&mut self) -> bool {
         let before = self.before;
         while !self.chunks.is_empty() && self.taken.iter().flatten().all(|&taken| taken > self.before) {
-            self.chunks.pop_front();
+            if let Some(Slot::Here(chunk)) = self.chunks.pop_front()
+                && self.plain.is_some()
+            {
+                self.spare.push_back(chunk);
+            }
             self.before += 1;
         }
         self.before != before
+    }
+
+    /// The next chunk of a plain file, for whoever calls to read it: its number, the file, where it begins, and room.
+    fn claim(&mut self) -> Option<(u64, Arc<File>, u64, Arc<Chunk>)> {
+        if self.chunks.len() >= QUEUE || self.ended.is_some() {
+            return None;
+        }
+        let plain = self.plain.as_mut()?;
+        let (file, offset) = (Arc::clone(&plain.file), plain.offset);
+        plain.offset = (offset / CHUNK as u64 + 1) * CHUNK as u64;
+        let number = self.before + self.chunks.len() as u64;
+        self.chunks.push_back(Slot::Coming);
+        let room = self.spare.pop_front_if(|c| Arc::get_mut(c).is_some()).unwrap_or_default();
+        Some((number, file, offset, room))
+    }
+
+    /// Puts a chunk that was read into its place; at the end there are no more places.
+    fn put(&mut self, number: u64, read: io::Result<usize>, chunk: Arc<Chunk>) {
+        let place = number.checked_sub(self.before).and_then(|at| usize::try_from(at).ok()).unwrap_or(usize::MAX);
+        let ended = match read {
+            Ok(0) => Ended::Whole,
+            Ok(_) => {
+                if let Some(slot) = self.chunks.get_mut(place) {
+                    *slot = Slot::Here(chunk);
+                }
+                return;
+            }
+            Err(error) => Ended::broken(error),
+        };
+        // Others may have claimed what lies behind the end, and will find their places gone.
+        self.chunks.truncate(place);
+        self.end(ended);
     }
 }
 
@@ -107,6 +164,25 @@ impl Shared {
     }
 }
 
+impl Shared {
+    /// Reads a claimed chunk while nobody is locked out.
+    fn fetch<'a>(
+        &'a self,
+        state: MutexGuard<'a, State>,
+        (number, file, offset, mut chunk): (u64, Arc<File>, u64, Arc<Chunk>),
+    ) -> MutexGuard<'a, State> {
+        drop(state);
+        let read = Arc::make_mut(&mut chunk).read_at(&file, offset);
+        if let Ok(n) = read {
+            self.read.fetch_add(n as u64, Ordering::Relaxed);
+        }
+        let mut state = self.state();
+        state.put(number, read, chunk);
+        self.came.notify_all();
+        state
+    }
+}
+
 /// A consumer's end of the queue.
 #[derive(Debug)]
 pub(crate) struct Queue {
@@ -117,10 +193,22 @@ pub(crate) struct Queue {
 impl Queue {
     /// A queue with one consumer. Its thread is started when the first chunk is asked for.
     pub(crate) fn new(job: Job, stop: Stop) -> Self {
-        let read = AtomicU64::new(job.before);
+        let before = job.before;
+        Self::with(Some(job), None, before, stop)
+    }
+
+    /// A queue whose consumers read a plain file themselves, from that offset on.
+    pub(crate) fn of_file(file: File, offset: u64, stop: Stop) -> Self {
+        Self::with(None, Some(Plain { file: Arc::new(file), offset }), offset, stop)
+    }
+
+    fn with(job: Option<Job>, plain: Option<Plain>, before: u64, stop: Stop) -> Self {
+        let read = AtomicU64::new(before);
         let state = State {
-            job: Some(job),
+            job,
+            plain,
             chunks: VecDeque::new(),
+            spare: VecDeque::new(),
             before: 0,
             taken: vec![Some(0)],
             compression: None,
@@ -171,8 +259,9 @@ impl Queue {
         self.start_with(&mut state);
         loop {
             let taken = state.taken.get(self.consumer).copied().flatten().unwrap_or(u64::MAX);
-            let chunk = usize::try_from(taken - state.before).ok().and_then(|at| state.chunks.get(at)).map(Arc::clone);
-            if let Some(chunk) = chunk {
+            let at = usize::try_from(taken - state.before).unwrap_or(usize::MAX);
+            let slot = state.chunks.get(at).cloned();
+            if let Some(Slot::Here(chunk)) = slot {
                 if let Some(slot) = state.taken.get_mut(self.consumer) {
                     *slot = Some(taken + 1);
                 }
@@ -180,15 +269,25 @@ impl Queue {
                 if state.trim() && state.chunks.len() <= QUEUE / 2 {
                     shared.went.notify_one();
                 }
+                // Whoever takes the last one sees to the next, so that nobody finds the queue empty.
+                let last = state.before + state.chunks.len() as u64 <= taken + 1;
+                if last && let Some(claim) = state.claim() {
+                    drop(shared.fetch(state, claim));
+                }
                 return Ok(chunk);
             }
-            if let Some(ended) = &state.ended {
+            // One that is still coming lies before the end, whoever found that first.
+            if let (None, Some(ended)) = (&slot, &state.ended) {
                 return Err(ended.clone());
             }
             if shared.stop.is_stopped() {
                 state.end(Ended::Stopped);
                 shared.came.notify_all();
                 shared.went.notify_one();
+                continue;
+            }
+            if let Some(claim) = state.claim() {
+                state = shared.fetch(state, claim);
                 continue;
             }
             state = shared.came.wait_timeout(state, PATIENCE).unwrap_or_else(PoisonError::into_inner).0;
@@ -283,7 +382,7 @@ impl End {
                 return Some(Ended::Whole);
             }
             if state.chunks.len() < QUEUE {
-                state.chunks.push_back(chunk);
+                state.chunks.push_back(Slot::Here(chunk));
                 self.0.came.notify_all();
                 return None;
             }

@@ -1,8 +1,6 @@
 //! The short look against the walker: where it answers, both give the same addresses.
 
-mod frames;
-
-use frames::*;
+use crate::frames::*;
 use proptest::prelude::*;
 use rocetop_parsers::{Class, Link, dissect, endpoints};
 
