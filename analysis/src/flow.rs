@@ -80,7 +80,7 @@ pub(crate) struct Flow {
     pub(crate) message_bytes: Bytes,
     /// Repeated requests, and the Last or Only packets among them.
     pub(crate) seen_again: u64,
-    messages_again: u64,
+    messages_again: u32,
     seen: Seen,
     pub(crate) responses: Option<Box<Responses>>,
     awaited: Awaited,
@@ -224,7 +224,7 @@ impl Flow {
         }
         again.message |= again.request && traits.has(Traits::ENDS);
         self.seen_again += u64::from(again.request);
-        self.messages_again += u64::from(again.message);
+        self.messages_again = self.messages_again.saturating_add(u32::from(again.message));
         if read {
             let (span, _) = self.counters.mtu.spans(facts.dma_len);
             self.seen.cover(psn + 1, span - 1);
@@ -323,7 +323,7 @@ impl Flow {
 
     /// Distinct messages: Last or Only packets less the repeated ones.
     pub(crate) fn messages(&self) -> u64 {
-        self.counters.tally.messages - self.messages_again
+        self.counters.tally.messages - u64::from(self.messages_again)
     }
 
     /// PSNs skipped and never filled.

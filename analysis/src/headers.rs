@@ -94,7 +94,7 @@ impl Outer {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Headers {
     latest: Outer,
-    pub(crate) dscp: u64,
+    pub(crate) dscp: Few<u8, 4>,
     pub(crate) sports: Few<u16, 4>,
     pub(crate) vlans: Few<u16, 4>,
     pub(crate) ttls: Few<u8, 4>,
@@ -114,7 +114,7 @@ impl Headers {
     #[cold]
     fn change(&mut self, outer: Outer, facts: &Facts) {
         self.latest = outer;
-        self.dscp |= 1 << facts.dscp();
+        self.dscp.add(facts.dscp());
         // Notifications have ports of their own, which tell nothing of the flow's path (WIRE.md, Frames).
         if facts.opcode != Opcode::CNP {
             self.sports.add(facts.sport);

@@ -24,7 +24,7 @@ use super::compression::{Compression, is_cut};
 use super::stop::Stop;
 
 /// Chunks on their way.
-const QUEUE: usize = 4;
+const QUEUE: usize = 32;
 /// How long a waiting consumer lets a stop request wait.
 const PATIENCE: Duration = Duration::from_millis(20);
 

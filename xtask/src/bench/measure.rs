@@ -12,7 +12,7 @@ pub(super) struct Cost {
     /// User and system time.
     pub(super) cpu: Duration,
     pub(super) wall: Duration,
-    /// Largest resident set, in bytes. A mapped file counts as far as it was touched.
+    /// Largest resident set, in bytes.
     pub(super) peak: u64,
 }
 
@@ -48,6 +48,13 @@ impl Line {
         };
         let peak = u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024;
         Ok(Cost { cpu: time(usage.ru_utime) + time(usage.ru_stime), wall, peak })
+    }
+
+    /// A command that runs this one twice at the same time.
+    pub(super) fn twice_at_once(&self) -> Self {
+        let mut words: Vec<OsString> = ["sh", "-c", "\"$@\" & \"$@\" & wait", "sh"].map(OsString::from).to_vec();
+        words.extend(self.0.iter().cloned());
+        Self(words)
     }
 
     /// Runs it and keeps what it prints.
