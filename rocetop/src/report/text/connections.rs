@@ -71,13 +71,14 @@ impl Trouble {
             format!("{} of {} ({filled})", counted(self.gaps, "gap"), counted(self.gap_psns, "PSN"))
         };
         let words = [
-            (self.again, counted(self.again, "request") + " seen again"),
-            (self.gaps, gaps()),
-            (self.responses_again, counted(self.responses_again, "response") + " seen again"),
-            (self.response_gaps, counted(self.response_gaps, "gap") + " in responses"),
+            // What the receiver says, what is missing, what was sent again because of it.
+            (self.rnr_naks, counted(self.rnr_naks, "RNR NAK") + " (receiver not ready)"),
             (self.naks, counted(self.naks, "NAK")),
-            (self.rnr_naks, counted(self.rnr_naks, "RNR NAK")),
             (self.icrc_bad, counted(self.icrc_bad, "bad ICRC")),
+            (self.gaps, gaps()),
+            (self.response_gaps, counted(self.response_gaps, "gap") + " in responses"),
+            (self.again, counted(self.again, "request") + " seen again"),
+            (self.responses_again, counted(self.responses_again, "response") + " seen again"),
         ];
         words.into_iter().filter(|&(n, _)| n != 0).map(|(_, words)| words).collect()
     }
@@ -153,7 +154,7 @@ impl Block {
         if flow.epoch != 0 {
             figures.push(format!("epoch {}", flow.epoch));
         }
-        figures.push(paired(self.connection.paired_by).to_owned());
+        figures.push(paired(self.connection.paired_by, flow.transport).to_owned());
         page.figures(HEAD, &format!("#{:<3} ", self.connection.id), &figures)?;
         page.figures(PLAIN, "     ", &self.shared())?;
         direction(page, "  -> ", flow)?;
@@ -189,8 +190,10 @@ impl Block {
     }
 }
 
-fn paired(grade: Grade) -> &'static str {
+fn paired(grade: Grade, transport: &str) -> &'static str {
     match grade {
+        // Nothing answers there.
+        Grade::Unpaired if matches!(transport, "UC" | "UD") => "one way",
         Grade::Cm => "paired by CM",
         Grade::PortHash => "paired by port hash",
         Grade::Ack => "paired by ACKs",
@@ -228,7 +231,7 @@ fn direction<W: Write>(page: &mut Page<'_, W>, label: &str, flow: &FlowReport) -
         figures.push(counted(flow.cnps, "CNP"));
     }
     if flow.mirror_copies != 0 {
-        figures.push(format!("{} mirrored", count(flow.mirror_copies)));
+        figures.push(format!("{} copies left out", count(flow.mirror_copies)));
     }
     page.figures(PLAIN, label, &figures)?;
     let words = Trouble { naks: 0, ..Trouble::of(flow) }.words();

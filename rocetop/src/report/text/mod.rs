@@ -87,7 +87,7 @@ fn sums<W: Write>(page: &mut Page<'_, W>, t: &TotalsReport, captures: &[CaptureS
         some(t.pfc_frames, "PFC/pause"),
         some(t.other_frames, "other"),
         some(t.undecodable_frames, "undecodable"),
-        some(t.mirror_copies, "mirror copies, counted once"),
+        some(t.mirror_copies, "second copies, left out"),
     ];
     frames.extend(rest.into_iter().flatten());
     page.figures(PLAIN, "Frames   ", &frames)?;
@@ -96,7 +96,7 @@ fn sums<W: Write>(page: &mut Page<'_, W>, t: &TotalsReport, captures: &[CaptureS
     if let (Some(first), Some(last)) = (first, last)
         && let Some(rate) = rate(t.bytes, last.since(first).0)
     {
-        page.figures(PLAIN, "Rate     ", &[format!("{rate} on average over {}", duration(last.since(first).0))])?;
+        page.figures(PLAIN, "Rate     ", &[format!("{rate}, all frames, over {}", duration(last.since(first).0))])?;
     }
     if t.icrc.ok + t.icrc.bad + t.icrc.unknown == 0 {
         return Ok(());
@@ -148,10 +148,19 @@ fn verdict<W: Write>(
         return page.words(BAD, "", "No connection fits the selection.");
     }
     if story.troubled == 0 {
-        page.words(GOOD, "", &format!("Clean: {connections}, no gaps, no repeats, no NAKs, no damage."))?;
+        page.words(GOOD, "", &format!("{connections}: no gaps, no repeats, no NAKs."))?;
     } else {
         let of = format!("{} of {connections} in trouble: ", count(story.troubled));
         page.words(BAD, "", &(of + &story.trouble.words().join(", ") + "."))?;
+    }
+    if t.ecn.ce + t.cnp != 0 {
+        let rdma = t.roce_frames + t.rocev1_frames + t.infiniband_frames;
+        let marked = format!("{} marked CE ({})", counted(t.ecn.ce, "frame"), share(t.ecn.ce, rdma));
+        page.words(BAD, "", &format!("Congestion: {marked}, {}.", counted(t.cnp, "CNP")))?;
+    }
+    if t.icrc.bad != 0 {
+        let note = format!("Damage: {} with a bad ICRC, left out of the flows.", counted(t.icrc.bad, "frame"));
+        page.words(BAD, "", &note)?;
     }
     if t.evicted.flows != 0 {
         let lost = format!(
@@ -169,10 +178,9 @@ fn more<W: Write>(page: &mut Page<'_, W>, story: &Story, shown: &Shown) -> io::R
     if hidden != 0 {
         let clean = story.connections - story.troubled;
         let note = format!(
-            "{} not shown ({} of all {} clean). --top {} shows more of them.",
+            "{} not shown ({} of all without trouble). --top {} shows more of them.",
             counted(hidden, "connection"),
             count(clean),
-            if clean == 1 { "is" } else { "are" },
             shown.top.saturating_mul(4).max(10)
         );
         page.words(DIM, "", &note)?;
