@@ -195,13 +195,13 @@ fn the_top_connections() {
     assert_eq!([blocks(&[]), blocks(&["--top", "2"]), blocks(&["--top", "0"])], [4, 2, 0]);
     let ran = run(&["analyze", LOSS, "--top", "0"]);
     assert!(
-        ran.out.contains("4 connections not shown (1 of all is clean). --top 10 shows more of them."),
+        ran.out.contains("4 connections not shown (1 of all without trouble). --top 10 shows more of them."),
         "{}",
         ran.out
     );
     let ran = run(&["analyze", LOSS, "--top", "1"]);
     assert!(
-        ran.out.contains("\n#1 ") && ran.out.contains("3 connections not shown (1 of all is clean). --top 10"),
+        ran.out.contains("\n#1 ") && ran.out.contains("3 connections not shown (1 of all without trouble). --top 10"),
         "{}",
         ran.out
     );
