@@ -43,12 +43,16 @@ impl Chunk {
         Ok(self.end - self.start)
     }
 
-    /// Puts a chunk of a plain file in the place of what was there: all of it from `offset` to the next multiple of
-    /// [`CHUNK`]. Fewer bytes are the end.
+    /// Bytes of a plain file's chunk that begins at `offset`: chunks end at multiples of [`CHUNK`].
+    pub(crate) const fn whole(offset: u64) -> usize {
+        CHUNK - (offset % CHUNK as u64) as usize
+    }
+
+    /// Puts a chunk of a plain file in the place of what was there. Fewer bytes than [`Chunk::whole`] are the end.
     pub(crate) fn read_at(&mut self, file: &File, offset: u64) -> io::Result<usize> {
         // From the page that it lies in, as only whole pages are copied fast.
         let skip = (offset % ALIGN as u64) as usize;
-        let whole = CHUNK - (offset % CHUNK as u64) as usize;
+        let whole = Self::whole(offset);
         let n = self.read(&mut At { file, offset: offset - skip as u64 }.take((skip + whole) as u64), skip + whole)?;
         self.start += skip.min(n);
         Ok(self.end - self.start)

@@ -126,21 +126,19 @@ impl State {
         Some((number, file, offset, room))
     }
 
-    /// Puts a chunk that was read into its place; at the end there are no more places.
-    fn put(&mut self, number: u64, read: io::Result<usize>, chunk: Arc<Chunk>) {
+    /// Puts a chunk that was read into its place. A short one is the last, even where the file grows meanwhile.
+    fn put(&mut self, number: u64, read: io::Result<usize>, whole: usize, chunk: Arc<Chunk>) {
         let place = number.checked_sub(self.before).and_then(|at| usize::try_from(at).ok()).unwrap_or(usize::MAX);
-        let ended = match read {
-            Ok(0) => Ended::Whole,
-            Ok(_) => {
-                if let Some(slot) = self.chunks.get_mut(place) {
-                    *slot = Slot::Here(chunk);
-                }
-                return;
-            }
-            Err(error) => Ended::broken(error),
+        if let (Ok(1..), Some(slot)) = (&read, self.chunks.get_mut(place)) {
+            *slot = Slot::Here(chunk);
+        }
+        let (last, ended) = match read {
+            Ok(n) if n >= whole => return,
+            Ok(n) => (usize::from(n != 0), Ended::Whole),
+            Err(error) => (0, Ended::broken(error)),
         };
         // Others may have claimed what lies behind the end, and will find their places gone.
-        self.chunks.truncate(place);
+        self.chunks.truncate(place.saturating_add(last));
         self.end(ended);
     }
 }
@@ -162,9 +160,7 @@ impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-impl Shared {
     /// Reads a claimed chunk while nobody is locked out.
     fn fetch<'a>(
         &'a self,
@@ -177,7 +173,7 @@ impl Shared {
             self.read.fetch_add(n as u64, Ordering::Relaxed);
         }
         let mut state = self.state();
-        state.put(number, read, chunk);
+        state.put(number, read, Chunk::whole(offset), chunk);
         self.came.notify_all();
         state
     }
