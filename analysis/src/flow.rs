@@ -190,10 +190,14 @@ impl Flow {
             Move::Behind => again = self.look_back(facts, traits, read, next),
         }
         if read || traits.has(Traits::ATOMIC_ETH) {
-            if moved != Move::Behind {
-                self.seen.open(facts.psn + 1, (self.counters.next_psn - (facts.psn + 1)).unsigned_abs(), false);
+            let mut end = self.counters.next_psn;
+            if moved == Move::Behind {
+                // The frontier is others' by now.
+                end = facts.psn + if read { self.counters.mtu.spans(facts.dma_len).0 } else { 1 };
+            } else {
+                self.seen.open(facts.psn + 1, (end - (facts.psn + 1)).unsigned_abs(), false);
             }
-            self.awaited.ask(facts.psn, self.counters.next_psn);
+            self.awaited.ask(facts.psn, end);
         }
         let in_flight = (self.counters.next_psn - self.unacked).max(0).unsigned_abs();
         self.most_in_flight = self.most_in_flight.max(in_flight);
@@ -245,7 +249,9 @@ impl Flow {
                 peer.awaited.answered(next);
             }
         }
-        if let Some(peer) = peer {
+        if let Some(peer) = peer
+            && (facts.flags.has(Flags::EXTENDED) || !traits.has(Traits::AETH))
+        {
             // A NAK acknowledges what came before it (IBTA 9.7.5.1.2).
             let naked = facts.opcode.operation() == Operation::ACK
                 && !matches!(facts.aeth.syndrome(), Syndrome::Ack(_) | Syndrome::Reserved(_));

@@ -364,3 +364,19 @@ fn notifications_with_a_port_of_their_own_do_not_hide_the_pair() {
     let seen = tap.finish();
     assert_eq!((seen.flows[0].udp_sports.clone(), seen.connections[0].paired_by), (vec![back.sport], Grade::PortHash));
 }
+
+#[test]
+fn a_read_asked_for_again_does_not_await_the_writes_behind_it() {
+    let (out, back) = connection();
+    let mut tap = Tap::default();
+    tap.send(out, WRITE_FIRST, 1).send(out, WRITE_LAST, 2).read(out, 3, 2048);
+    for psn in 5..50 {
+        tap.send(out, WRITE_ONLY, psn);
+    }
+    tap.read(out, 50, 2048).read(out, 3, 2048);
+    tap.send(back, READ_FIRST, 3).send(back, READ_LAST, 4);
+    tap.ack(back, 49, 47).send(back, READ_FIRST, 50).send(back, READ_LAST, 51);
+    let seen = tap.finish();
+    assert_eq!((seen.flows[1].responses.gaps, seen.flows[1].responses.seen_again), (0, 0));
+    assert_eq!(seen.flows[0].requests.seen_again, 1);
+}
