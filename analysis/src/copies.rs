@@ -76,8 +76,13 @@ impl Share {
 /// Time within which a capture delivers the double of a frame that looks exactly the same. A network card's or bridge's
 /// double is microseconds apart; a sender's repeat waits at least a round trip.
 const DOUBLED_WITHIN: Nanos = Nanos(100_000);
+/// Time within which a mirror of the same capture delivers the copy of a frame from another port: queues between the two
+/// ports take milliseconds at most, a path that failed is noticed by a timeout of tens of them.
+const MIRRORED_WITHIN: Nanos = Nanos(20_000_000);
+/// PSNs that a double may lag behind at line rate, between the packets that follow.
+pub(crate) const DOUBLED_BEHIND: i32 = 64;
 /// Packets of one flow remembered while it is seen at several places.
-const RECENT: usize = 256;
+const RECENT: usize = 64;
 /// Copies below this many prove little: a lone message that is resent looks the same.
 const LEAST: u64 = 16;
 
@@ -85,6 +90,7 @@ const LEAST: u64 = 16;
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     identity: Identity,
+    at: Nanos,
     places: u8,
 }
 
@@ -102,6 +108,10 @@ pub(crate) struct Copies {
     first_elsewhere: bool,
     /// Second sights at another place.
     moved: Share,
+    /// Repeats at another place whose first sight is not remembered: copies only where both places went on.
+    late: Share,
+    /// File of the first place: within it one clock counts.
+    file: u16,
     /// Second sights at the same place, within microseconds.
     doubled: Share,
 }
@@ -114,22 +124,24 @@ pub(crate) struct Suspect<'a> {
     pub(crate) wire: Bytes,
     pub(crate) place: Place,
     pub(crate) again: Again,
-    /// Time since the packet before, if that was the same packet.
+    pub(crate) at: Nanos,
+    pub(crate) file: u16,
+    /// Time since the packet before, if that was the same packet or this one trails a few behind.
     pub(crate) twin: Option<Nanos>,
 }
 
 impl Copies {
     const HOME: u8 = 1;
 
-    /// Suspicion begins: the packet before was `before`, at `home`.
-    pub(crate) fn since(before: Identity, home: Place) -> Self {
-        let recent = VecDeque::from([Sent { identity: before, places: Self::HOME }]);
-        Self { places: Few::of(home), recent, ..Self::default() }
+    /// Suspicion begins: the packet before was `before`, at `home` in `file`.
+    pub(crate) fn since(before: Identity, at: Nanos, home: Place, file: u16) -> Self {
+        let recent = VecDeque::from([Sent { identity: before, at, places: Self::HOME }]);
+        Self { places: Few::of(home), recent, file, ..Self::default() }
     }
 
     /// A packet of a flow under suspicion.
     pub(crate) fn add(&mut self, suspect: Suspect<'_>) {
-        let Suspect { facts, traits, wire, place, again, twin } = suspect;
+        let Suspect { facts, traits, wire, place, again, at, file, twin } = suspect;
         self.places.add(place);
         // Places beyond the ones kept share the last bit.
         let bit = 1 << self.places.values().iter().position(|&p| p == place).unwrap_or(7);
@@ -143,14 +155,16 @@ impl Copies {
         let numbered = numbered(facts.opcode.transport()) && traits.any(Traits::REQUEST | Traits::RESPONSE);
         let known = again.request || again.response;
         if known || !numbered {
-            // The latest sending of this packet that was not seen at this place yet.
-            let sent = self.recent.iter_mut().rev().find(|s| s.identity == identity && s.places & bit == 0);
-            // Where clocks differ that may be long ago: then the place alone must do.
-            if sent.is_some() || known && bit != Self::HOME {
-                if let Some(sent) = sent {
-                    sent.places |= bit;
-                }
+            // The latest sending of this packet that was not seen at this place yet. Clocks of other files may be far off.
+            let near = |s: &Sent| file != self.file || at.since(s.at) <= MIRRORED_WITHIN;
+            let open = |s: &&mut Sent| s.identity == identity && s.places & bit == 0 && near(s);
+            if let Some(sent) = self.recent.iter_mut().rev().find(open) {
+                sent.places |= bit;
                 return self.moved.add(facts, traits, wire, again);
+            }
+            if known && bit != Self::HOME {
+                let share = if file == self.file { &mut self.late } else { &mut self.moved };
+                return share.add(facts, traits, wire, again);
             }
             if twin.is_some_and(|since| since <= DOUBLED_WITHIN) {
                 self.doubled.add(facts, traits, wire, again);
@@ -160,7 +174,7 @@ impl Copies {
         if self.recent.len() == RECENT {
             self.recent.pop_front();
         }
-        self.recent.push_back(Sent { identity, places: bit });
+        self.recent.push_back(Sent { identity, at, places: bit });
     }
 
     /// Which of the suspects are copies, by requests and responses; `None` where there are answers alone, which a
@@ -175,12 +189,20 @@ impl Copies {
         })
     }
 
+    /// Whether both places saw the flow go on, as they do under a mirror and not after a failure.
+    fn went_on(&self) -> bool {
+        self.at_home >= LEAST && self.at_home * 4 >= self.elsewhere.packets
+    }
+
     /// Whether second sights are half of what either place saw at least. A flow that only changed its path saw nothing
     /// more at its first one.
     fn has_moved(&self) -> bool {
-        let (moved, elsewhere) = (self.moved.tally.packets, self.elsewhere.packets);
+        let late = if self.went_on() { self.late.tally.packets } else { 0 };
+        let (moved, elsewhere) = (self.moved.tally.packets + late, self.elsewhere.packets);
         let both = moved * 2 >= self.at_home.min(elsewhere) && self.at_home >= LEAST;
-        moved != 0 && (both || moved * 2 >= elsewhere)
+        // Where home saw nothing more, nine in ten have to be second sights: a new path begins with repeats, too.
+        let after = if self.at_home == 0 { moved * 10 >= elsewhere * 9 } else { moved * 2 >= elsewhere };
+        moved != 0 && (both || after)
     }
 
     /// What is to be taken off a flow of `all` packets, as the evidence stands. A flow of answers alone follows `peer`.
@@ -191,6 +213,9 @@ impl Copies {
         let mut share = Share::default();
         if verdict.moved {
             share = self.moved;
+            if self.went_on() {
+                share.merge(&self.late);
+            }
             // Answers cannot prove that they are copies of what was seen before suspicion began. Where home saw
             // everything that the other places did, they are.
             if !self.first_elsewhere && self.elsewhere.is_within(all) {

@@ -17,7 +17,8 @@ pub const SHARDS: usize = u64::BITS as usize;
 /// Bounds of the engine.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// Flows kept at most, over all shards. A flow takes some 360 bytes.
+    /// Flows kept at most, a 64th of them for the address pairs of each shard. A flow takes some 350 bytes, and up to
+    /// 3 kB where it has as many holes, READs and copies as are remembered.
     pub most_flows: usize,
     /// Flows idle for longer than this make room for new ones; `None` keeps them.
     pub idle: Option<Nanos>,
@@ -25,7 +26,7 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        // A bit over a million: four hundred megabytes in the worst flood.
+        // A bit over a million: four hundred megabytes in a flood of single packets.
         Self { most_flows: 1 << 20, idle: None }
     }
 }
@@ -134,17 +135,16 @@ impl Engine {
         &self.totals
     }
 
-    /// Flows that had to make room.
+    /// Flows that had to make room because the table was full.
     #[must_use]
     pub fn evicted(&self) -> Evicted {
-        let mut sum = Evicted::default();
-        for shard in &self.shards {
-            sum.flows += shard.evicted.flows;
-            sum.idle += shard.evicted.idle;
-            sum.packets += shard.evicted.packets;
-            sum.bytes += shard.evicted.bytes;
-        }
-        sum
+        self.shards.iter().map(|s| s.evicted).sum()
+    }
+
+    /// Flows that made room because they had been idle for too long.
+    #[must_use]
+    pub fn aged_out(&self) -> Evicted {
+        self.shards.iter().map(|s| s.aged_out).sum()
     }
 
     pub(crate) fn shards(&self) -> &[Shard] {

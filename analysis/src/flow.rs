@@ -6,7 +6,7 @@ use rocetop_parsers::ib::aeth::Syndrome;
 use rocetop_parsers::ib::opcode::{Opcode, Operation, Traits, Transport};
 use rocetop_parsers::{Addr, Bytes, Facts, Nanos, Psn, Qpn};
 
-use crate::copies::{Again, Copies, Identity, Share, Suspect};
+use crate::copies::{Again, Copies, DOUBLED_BEHIND, Identity, Share, Suspect};
 use crate::event::{FrameNo, Packet};
 use crate::headers::{Headers, Outer};
 use crate::pairing::{Grade, Hunt};
@@ -78,6 +78,8 @@ pub(crate) struct Flow {
     latest: Identity,
     /// Payload of the requests that are no repeats; of a READ what it asks for.
     pub(crate) message_bytes: Bytes,
+    /// The packet before was no repeat.
+    latest_new: bool,
     /// Repeated requests, and the Last or Only packets among them.
     pub(crate) seen_again: u64,
     messages_again: u32,
@@ -89,7 +91,7 @@ pub(crate) struct Flow {
     pub(crate) unacked: Psn,
     /// Most PSNs that were ever out without an acknowledgement.
     most_in_flight: u32,
-    /// Source queue pair of a datagram flow.
+    /// Source queue pair of a datagram flow, or [`SEVERAL`].
     pub(crate) src_qp: Qpn,
     pub(crate) icrc_bad: u32,
     pub(crate) epoch: u32,
@@ -116,6 +118,7 @@ impl Flow {
             first_frame: frame,
             headers: Headers::default(),
             latest: Identity::default(),
+            latest_new: true,
             message_bytes: Bytes(0),
             seen_again: 0,
             messages_again: 0,
@@ -151,7 +154,8 @@ impl Flow {
             self.transport = facts.opcode.transport();
         }
         if traits.has(Traits::DETH) && facts.flags.has(Flags::EXTENDED) {
-            self.src_qp = facts.src_qp;
+            let only = self.counters.tally.packets == 0 || self.src_qp == facts.src_qp;
+            self.src_qp = if only { facts.src_qp } else { SEVERAL };
         }
         let before = self.counters.last;
         let next = self.counters.next_psn;
@@ -209,7 +213,7 @@ impl Flow {
     #[cold]
     fn jump(&mut self, psn: Psn, moved: Move, next: Psn) {
         let skipped = if let Move::Ahead(n) = moved { n } else { 0 };
-        let covered = (psn - next).max(0).unsigned_abs() - skipped;
+        let covered = (psn - next).max(0).unsigned_abs().saturating_sub(skipped);
         self.seen.open(next, covered, false);
         self.seen.open(next + covered, skipped, true);
     }
@@ -272,12 +276,18 @@ impl Flow {
         let last = self.headers.latest();
         let identity = Identity::of(facts);
         let first = self.counters.tally.packets == 1;
-        let twin = (identity == self.latest && !first).then(|| packet.at.since(before));
+        // At line rate a doubled frame comes between those that follow it.
+        let trails = again.request && self.latest_new && self.counters.next_psn - facts.psn <= DOUBLED_BEHIND;
+        let twin = ((identity == self.latest || trails) && !first).then(|| packet.at.since(before));
+        self.latest_new = !again.request;
         let moved = self.headers.add(outer, facts) && outer.place() != last.place() && !first;
         if moved || twin.is_some() || self.copies.is_some() {
             let latest = self.latest;
-            let copies = self.copies.get_or_insert_with(|| Box::new(Copies::since(latest, last.place())));
-            copies.add(Suspect { facts, traits, wire: packet.wire, place: outer.place(), again, twin });
+            let (at, file) = (packet.at, packet.frame.file());
+            // The packet before may have come from another file; then all clocks count as one, as in a ring buffer.
+            let begin = || Box::new(Copies::since(latest, before, last.place(), self.first_frame.file()));
+            let copies = self.copies.get_or_insert_with(begin);
+            copies.add(Suspect { facts, traits, wire: packet.wire, place: outer.place(), again, at, file, twin });
         }
         self.latest = identity;
     }
@@ -337,12 +347,26 @@ impl Flow {
         self.seen.never_seen()
     }
 
-    /// A PSN that some request of this flow could be acknowledged with, not long ago.
+    /// Whether some request of this flow could be acknowledged with `psn`, not long ago.
     pub(crate) fn could_answer(&self, psn: Psn) -> bool {
         let behind = self.counters.next_psn - psn;
-        self.counters.has_requests() && behind > 0 && behind <= AHEAD && self.seen.reaches(psn)
+        self.counters.has_requests() && behind > 0 && behind <= RECENT && self.seen.reaches(psn)
+    }
+
+    /// Whether PSNs near `psn` are in use here: then they do not tell this flow from another.
+    pub(crate) fn is_near(&self, psn: Psn) -> bool {
+        self.counters.has_requests() && (self.counters.next_psn - psn).abs() <= AHEAD
+    }
+
+    /// Whether the PSNs of this flow began at random. Collective libraries start every queue pair at 0, and what all
+    /// have in common tells nobody apart.
+    pub(crate) fn starts_at_random(&self) -> bool {
+        self.counters.first_psn.get() >= AHEAD.unsigned_abs()
     }
 }
+
+/// Datagrams of one flow come from several queue pairs: a number that none has.
+pub(crate) const SEVERAL: Qpn = Qpn(u32::MAX);
 
 /// What a request moves: its payload, or what a READ asks for by its RETH.
 #[inline(always)]
@@ -353,10 +377,13 @@ pub(crate) fn message_bytes(facts: &Facts, traits: Traits) -> Bytes {
 }
 
 /// A forward jump of at least this many PSNs to the start of a message is a new QP. 65,536 packets of 4 KiB are 268 MB
-/// lost in one piece, more than a switch buffers (SYSTEMS F9: 64-128 MB a chip).
+/// lost in one piece, more than a switch buffers (64-128 MB a chip in what fabric builders publish).
 const AHEAD: i32 = 1 << 16;
-/// A backward jump beyond this is a new QP. The most in flight on a known path is 1.5 GB (SYSTEMS F11: 400G x 30 ms),
+/// A backward jump beyond this is a new QP. The most in flight on a published path is 1.5 GB (400G x 30 ms, 3,000 km),
 /// 366,000 packets of 4 KiB.
 const BACK: i32 = 1 << 19;
+/// An answer that tells flows apart names one of this many latest PSNs: more than a window of 16 MB in 4 KiB packets, and
+/// the PSN of a stranger is among them once in 4,096 times.
+const RECENT: i32 = 1 << 12;
 /// A return to the first PSN proves a new QP only after at least this many packets.
 const RESTART: u32 = 64;

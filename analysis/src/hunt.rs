@@ -1,6 +1,10 @@
 //! The hunt for the other direction of a flow: a shard's lists of unpaired flows, and what is asked of them.
 
+use std::collections::HashMap;
+
+use rocetop_parsers::fold::numbered;
 use rocetop_parsers::ib::opcode::{Traits, Transport};
+use rocetop_parsers::{Addr, sport};
 
 use crate::event::Packet;
 use crate::flow::{Flow, Index, Key, NONE};
@@ -46,13 +50,17 @@ impl Shard {
     fn seek_by_answer(&mut self, index: Index, packet: &Packet) {
         let Some(flow) = self.flows.get(index as usize) else { return };
         let psn = packet.facts.psn;
-        let only = self.only_hunted(&flow.key, |f| f.transport == flow.transport && f.could_answer(psn));
-        let only = only.unwrap_or(NONE);
+        // Alone far and wide, and answered just now.
+        let only = self.only_hunted(&flow.key, |f| f.transport == flow.transport && f.is_near(psn));
+        let answers = |f: &Flow| f.could_answer(psn) && f.starts_at_random();
+        let only = only.filter(|&i| self.flows.get(i as usize).is_some_and(answers)).unwrap_or(NONE);
         let Some(hunt) = self.flows.get_mut(index as usize).map(|f| &mut f.hunt) else { return };
         if only == NONE || only != hunt.suspect {
             (hunt.suspect, hunt.votes) = (only, 0);
         }
-        hunt.votes += u8::from(only != NONE);
+        // The same answer once more proves nothing more.
+        hunt.votes += u8::from(only != NONE && (hunt.votes == 0 || hunt.psn != psn));
+        hunt.psn = psn;
         if hunt.votes >= VOTES {
             self.pair(index, only, Grade::Ack);
         }
@@ -142,32 +150,81 @@ impl Shard {
                 .get(i as usize)
                 .is_some_and(|f| f.peer == NONE && f.counters.tally.packets != 0 && f.transport != Transport::Ud)
         };
+        self.settle_by_hash();
         for index in 0..self.flows.len() as Index {
             let Some(suspect) = self.flows.get(index as usize).map(|f| f.hunt.suspect) else { continue };
             if suspect == NONE || !unpaired(self, index) || !unpaired(self, suspect) {
                 continue;
             }
-            let Some(key) = self.flows.get(suspect as usize).map(|f| f.key) else { continue };
+            let psn = self.flows.get(index as usize).map(|f| f.hunt.psn).unwrap_or_default();
+            let Some(suspected) = self.flows.get(suspect as usize).filter(|f| f.is_near(psn)) else { continue };
+            let key = suspected.key;
             if self.only_hunted(&key, |f| f.hunt.suspect == suspect) == Some(index) {
                 self.pair(index, suspect, Grade::Ack);
             }
         }
+        let ports = self.ports();
         for index in 0..self.flows.len() as Index {
             if !unpaired(self, index) {
                 continue;
             }
-            if let Some(other) = self.only_same_port(index)
-                && self.only_same_port(other) == Some(index)
+            let Some((key, port)) = self.flows.get(index as usize).and_then(|f| Some((f.key, only_port(f)?))) else {
+                continue;
+            };
+            let only = |src, dst| ports.get(&(src, dst, port)).copied().flatten();
+            if let (Some(own), Some(other)) = (only(key.src, key.dst), only(key.dst, key.src))
+                && own == index
+                && unpaired(self, other)
+                && self.same_transport(index, other)
             {
                 self.pair(index, other, Grade::Ports);
             }
         }
     }
 
-    /// The one unpaired flow of the way back with the same port and transport.
-    fn only_same_port(&self, index: Index) -> Option<Index> {
-        let flow = self.flows.get(index as usize)?;
-        let port = only_port(flow)?;
-        self.only_hunted(&flow.key, |f| f.transport == flow.transport && only_port(f) == Some(port))
+    /// Pairs by port hash what had too many rivals when it came.
+    fn settle_by_hash(&mut self) {
+        let mut by_port: HashMap<(Addr, Addr, u16), Vec<Index>> = HashMap::new();
+        let waits = |f: &Flow| f.peer == NONE && !f.replaced && f.counters.tally.packets != 0 && numbered(f.transport);
+        for (index, flow) in (0..).zip(&self.flows).filter(|(_, f)| waits(f)) {
+            if let Some(port) = only_port(flow) {
+                by_port.entry((flow.key.src, flow.key.dst, port)).or_default().push(index);
+            }
+        }
+        for index in 0..self.flows.len() as Index {
+            let Some(flow) = self.flows.get(index as usize).filter(|f| waits(f)) else { continue };
+            let Some(port) = only_port(flow) else { continue };
+            // The way back has the same port, or that of its sender's own hash: the queue pair that this flow goes to.
+            let ports = [port, sport::of_rxe_source(flow.key.qp())];
+            let ports = ports.get(..if ports[0] == ports[1] { 1 } else { 2 }).unwrap_or_default();
+            // Where a port says little, as one that all share, the hash would say little more.
+            let back = |&port: &u16| by_port.get(&(flow.key.dst, flow.key.src, port)).filter(|l| l.len() <= HUNTED);
+            let fits = |&&i: &&Index| {
+                i != index && self.flows.get(i as usize).is_some_and(|f| waits(f) && ports_verify(flow, f))
+            };
+            let mut fits = ports.iter().filter_map(back).flatten().filter(fits);
+            if let (Some(&only), None) = (fits.next(), fits.next()) {
+                self.pair(index, only, Grade::PortHash);
+            }
+        }
+    }
+
+    /// Who uses a source port between two addresses, of all flows that live: the one, or `None` for several.
+    fn ports(&self) -> HashMap<(Addr, Addr, u16), Option<Index>> {
+        let mut ports = HashMap::new();
+        for (index, flow) in (0..).zip(&self.flows) {
+            if !flow.replaced
+                && flow.counters.tally.packets != 0
+                && let Some(port) = only_port(flow)
+            {
+                ports.entry((flow.key.src, flow.key.dst, port)).and_modify(|one| *one = None).or_insert(Some(index));
+            }
+        }
+        ports
+    }
+
+    fn same_transport(&self, a: Index, b: Index) -> bool {
+        let of = |i: Index| self.flows.get(i as usize).map(|f| f.transport);
+        a != b && of(a) == of(b)
     }
 }

@@ -1,7 +1,7 @@
 //! Which flow is the other direction of which: evidence with a grade, never a guess.
 
-use rocetop_parsers::Qpn;
 use rocetop_parsers::sport;
+use rocetop_parsers::{Psn, Qpn};
 
 use crate::flow::{Flow, Index, NONE};
 
@@ -33,15 +33,17 @@ pub(crate) struct Hunt {
     pub(crate) suspect: Index,
     /// How many different answers pointed there in a row.
     pub(crate) votes: u8,
+    /// PSN of the latest of them.
+    pub(crate) psn: Psn,
 }
 
 impl Default for Hunt {
     fn default() -> Self {
-        Self { prev: NONE, next: NONE, suspect: NONE, votes: 0 }
+        Self { prev: NONE, next: NONE, suspect: NONE, votes: 0, psn: Psn::default() }
     }
 }
 
-/// Answers that must agree. One in 256 wrong flows holds a random PSN in its window.
+/// Answers that must agree, each with a PSN of its own: they follow one flow as it moves on.
 pub(crate) const VOTES: u8 = 3;
 
 /// Whether the source ports of the two directions are the hash of their queue pair numbers.

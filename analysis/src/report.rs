@@ -9,8 +9,9 @@ use rocetop_parsers::ib::opcode::Opcode;
 use rocetop_parsers::ib::opcode::Transport;
 
 use crate::engine::Engine;
-use crate::flow::{Flow, Index, NONE};
+use crate::flow::{Flow, Index, NONE, SEVERAL};
 use crate::pairing::Grade;
+use crate::shard::Evicted;
 use crate::totals::Totals;
 
 /// Sums over all frames.
@@ -30,7 +31,10 @@ pub struct TotalsReport {
     pub ecn: EcnReport,
     pub cnp: u64,
     pub opcodes: Opcodes,
+    /// Flows that made room because the table was full.
     pub evicted: EvictedReport,
+    /// Flows that made room because they had been idle for longer than allowed.
+    pub aged_out: EvictedReport,
 }
 
 /// Frames with a BTH by their invariant CRC.
@@ -57,9 +61,14 @@ pub struct EcnReport {
 #[allow(missing_docs, reason = "plain counts")]
 pub struct EvictedReport {
     pub flows: u64,
-    pub idle_flows: u64,
     pub packets: u64,
     pub bytes: u64,
+}
+
+impl From<Evicted> for EvictedReport {
+    fn from(gone: Evicted) -> Self {
+        Self { flows: gone.flows, packets: gone.packets, bytes: gone.bytes.0 }
+    }
 }
 
 /// Frames by opcode, those that occur.
@@ -95,7 +104,7 @@ pub struct FlowReport {
     pub dscp: Vec<u8>,
     pub vlan: Vec<VlanReport>,
     pub ttl: Vec<u8>,
-    /// Source queue pair, where datagrams name it.
+    /// Source queue pair, where all datagrams name the same.
     pub src_qp: Option<u32>,
     pub packets: u64,
     pub bytes: u64,
@@ -269,7 +278,6 @@ impl<'a> Ledger<'a> {
     #[must_use]
     pub fn totals(&self) -> TotalsReport {
         let t: &Totals = self.engine.totals();
-        let evicted = self.engine.evicted();
         let [not_ect, ect1, ect0, ce] = t.ecn;
         let [ok, bad, unknown] = t.icrc;
         TotalsReport {
@@ -286,12 +294,8 @@ impl<'a> Ledger<'a> {
             ecn: EcnReport { not_ect, ect0, ect1, ce },
             cnp: t.cnps(),
             opcodes: Opcodes(t.opcodes.clone()),
-            evicted: EvictedReport {
-                flows: evicted.flows,
-                idle_flows: evicted.idle,
-                packets: evicted.packets,
-                bytes: evicted.bytes.0,
-            },
+            evicted: self.engine.evicted().into(),
+            aged_out: self.engine.aged_out().into(),
         }
     }
 
@@ -357,7 +361,7 @@ fn report(flow: &Flow, peer: Option<&Flow>, id: u32, connection: u32) -> FlowRep
             .map(|&tci| VlanReport { id: tci & 0xfff, pcp: (tci >> 13) as u8 })
             .collect(),
         ttl: flow.headers.ttls.values().to_vec(),
-        src_qp: (flow.transport == Transport::Ud).then_some(flow.src_qp.0),
+        src_qp: (flow.transport == Transport::Ud && flow.src_qp != SEVERAL).then_some(flow.src_qp.0),
         packets: t.packets - off.packets,
         bytes: t.bytes.0 - off.bytes.0,
         first_ns: c.first.0,
@@ -405,6 +409,6 @@ fn report(flow: &Flow, peer: Option<&Flow>, id: u32, connection: u32) -> FlowRep
 mod tests {
     #[test]
     fn a_flow_stays_small() {
-        assert!(size_of::<crate::flow::Flow>() <= 344);
+        assert!(size_of::<crate::flow::Flow>() <= 352);
     }
 }

@@ -10,21 +10,29 @@ use rocetop_parsers::icrc::Icrc;
 use rocetop_parsers::{Bytes, Facts, Nanos};
 
 use crate::cm::Cm;
-use crate::event::{FrameNo, Packet};
+use crate::event::Packet;
 use crate::flow::{Flow, Index, Key, NONE};
 use crate::pairing::Grade;
 
 /// Flows that had to make room, so that the sums stay checkable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Evicted {
-    /// Flows dropped because the table was full.
+    /// Flows.
     pub flows: u64,
-    /// Flows dropped because they had been idle for longer than the option allows.
-    pub idle: u64,
-    /// Packets that were accounted to either.
+    /// Packets that were accounted to them.
     pub packets: u64,
     /// Their bytes.
     pub bytes: Bytes,
+}
+
+impl std::iter::Sum for Evicted {
+    fn sum<I: Iterator<Item = Self>>(each: I) -> Self {
+        each.fold(Self::default(), |a, b| Self {
+            flows: a.flows + b.flows,
+            packets: a.packets + b.packets,
+            bytes: a.bytes + b.bytes,
+        })
+    }
 }
 
 /// Flows looked at to find the one idle for longest when the table is full.
@@ -41,7 +49,10 @@ pub(crate) struct Shard {
     most: usize,
     idle: Option<Nanos>,
     hand: usize,
+    /// Dropped because the table was full.
     pub(crate) evicted: Evicted,
+    /// Dropped because they had been idle for longer than the option allows.
+    pub(crate) aged_out: Evicted,
 }
 
 const HASH: FixedState = FixedState::with_seed(0);
@@ -78,6 +89,7 @@ impl Shard {
             idle,
             hand: 0,
             evicted: Evicted::default(),
+            aged_out: Evicted::default(),
         }
     }
 
@@ -111,7 +123,7 @@ impl Shard {
         let index = match found {
             Some(index) if !self.another_life(index, packet, traits) => index,
             Some(index) => self.renew(index, packet),
-            None => self.insert(key, hash, packet.frame, 0),
+            None => self.insert(key, hash, packet, 0),
         };
         self.add(index, packet, traits);
     }
@@ -168,13 +180,13 @@ impl Shard {
         if let Some(peer) = self.flows.get_mut(peer as usize) {
             peer.orphaned = !peer.replaced;
         }
-        self.insert(key, hash, packet.frame, epoch)
+        self.insert(key, hash, packet, epoch)
     }
 
     #[cold]
-    fn insert(&mut self, key: Key, hash: u64, frame: FrameNo, epoch: u32) -> Index {
-        self.sweep();
-        let flow = Flow::new(key, frame, epoch);
+    fn insert(&mut self, key: Key, hash: u64, packet: &Packet, epoch: u32) -> Index {
+        self.sweep(packet.at);
+        let flow = Flow::new(key, packet.frame, epoch);
         let index = match self.free.pop() {
             Some(index) => index,
             None => self.flows.len() as Index,
@@ -197,14 +209,13 @@ impl Shard {
     }
 
     /// Makes room: idle flows when they may be aged out, else the longest idle of a sample when the table is full.
-    fn sweep(&mut self) {
+    fn sweep(&mut self, now: Nanos) {
         let full = self.flows.len() >= self.most && self.free.is_empty();
         if self.flows.is_empty() || (!full && self.idle.is_none()) {
             return;
         }
         let mut oldest = NONE;
         let mut oldest_at = Nanos(u64::MAX);
-        let mut newest_at = Nanos(0);
         for _ in 0..SAMPLE.min(self.flows.len()) {
             self.hand = (self.hand + 1) % self.flows.len();
             let Some(flow) = self.flows.get(self.hand) else { continue };
@@ -212,12 +223,11 @@ impl Shard {
             if flow.counters.tally.packets == 0 {
                 continue;
             }
-            newest_at = newest_at.max(flow.counters.last);
             if flow.counters.last < oldest_at {
                 (oldest, oldest_at) = (self.hand as Index, flow.counters.last);
             }
         }
-        let idle = self.idle.is_some_and(|limit| newest_at.since(oldest_at) > limit);
+        let idle = self.idle.is_some_and(|limit| now.since(oldest_at) > limit);
         if oldest != NONE && (full || idle) {
             self.retire(oldest, idle);
         }
@@ -227,15 +237,19 @@ impl Shard {
         self.unlink(index);
         let Some(flow) = self.flows.get(index as usize) else { return };
         let (hash, peer) = (hash_key(&flow.key), flow.peer);
-        *(if idle { &mut self.evicted.idle } else { &mut self.evicted.flows }) += 1;
-        self.evicted.packets += flow.counters.tally.packets;
-        self.evicted.bytes += flow.counters.tally.bytes;
+        let gone = if idle { &mut self.aged_out } else { &mut self.evicted };
+        gone.flows += 1;
+        gone.packets += flow.counters.tally.packets;
+        gone.bytes += flow.counters.tally.bytes;
         let blank = Flow::new(flow.key, flow.first_frame, 0);
         if let Ok(entry) = self.keys.find_entry(hash, |&i| i == index) {
             entry.remove();
         }
-        if let Some(peer) = self.flows.get_mut(peer as usize).filter(|p| p.peer == index) {
-            peer.peer = NONE;
+        if let Some(left) = self.flows.get_mut(peer as usize).filter(|p| p.peer == index) {
+            (left.peer, left.grade) = (NONE, Grade::Unpaired);
+            if !left.replaced {
+                self.link(peer);
+            }
         }
         if let Some(slot) = self.flows.get_mut(index as usize) {
             *slot = blank;

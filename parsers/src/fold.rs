@@ -166,6 +166,11 @@ impl Mtu {
         }
     }
 
+    /// Whether `bytes` may be the whole packets of so many PSNs.
+    fn divides(self, bytes: u32, psns: i32) -> bool {
+        (0..5).any(|bit| self.candidates & 1 << bit != 0 && i64::from(psns) * (256 << bit) == i64::from(bytes))
+    }
+
     /// Keeps only the MTUs under which a READ of `length` takes `psns`, if there are any.
     pub fn narrow(&mut self, length: u32, psns: u32) -> bool {
         if let Some(mtu) = self.get() {
@@ -186,10 +191,17 @@ impl Mtu {
     }
 }
 
-/// PSNs of a READ of `length` bytes under this path MTU: ceil(length / mtu), at least one (IBTA 9.7.2).
+/// The length of a READ whose RETH was cut. No READ has it: the longest message is 2^31 bytes (IBTA 9.7.7).
+const LENGTH_CUT: u32 = u32::MAX;
+
+/// PSNs of a READ of `length` bytes under this path MTU: ceil(length / mtu), at least one (IBTA 9.7.2). More than half
+/// of all PSNs are never out at once (IBTA 9.7.2), whatever a length field says.
 const fn span(length: u32, mtu: u32) -> u32 {
-    let n = length.div_ceil(mtu);
-    if n == 0 { 1 } else { n }
+    match length.div_ceil(mtu) {
+        0 => 1,
+        n if n > Psn::WINDOW => Psn::WINDOW,
+        n => n,
+    }
 }
 
 /// One direction of one queue pair's life.
@@ -254,7 +266,7 @@ impl Counters {
         let read = facts.opcode.operation() == Operation::READ_REQ;
         let was_open = self.open_read != 0;
         if was_open {
-            self.close_read(psn);
+            self.close_read(psn, read, facts);
         }
         if !self.has_requests() {
             self.first_psn = psn;
@@ -288,14 +300,14 @@ impl Counters {
         let (fewest, most) = self.spans(facts);
         self.next_psn = psn + fewest;
         if fewest != most {
-            self.open_read = facts.dma_len;
+            self.open_read = if facts.flags.has(Flags::EXTENDED) { facts.dma_len } else { LENGTH_CUT };
             self.open_psn = psn;
         }
     }
 
-    /// Fewest and most PSNs of a READ request; one where its RETH was cut.
+    /// Fewest and most PSNs of a READ request; anything where its RETH was cut.
     fn spans(&self, facts: &Facts) -> (u32, u32) {
-        if facts.flags.has(Flags::EXTENDED) { self.mtu.spans(facts.dma_len) } else { (1, 1) }
+        if facts.flags.has(Flags::EXTENDED) { self.mtu.spans(facts.dma_len) } else { (1, Psn::WINDOW) }
     }
 
     fn read_span(&self, facts: &Facts) -> u32 {
@@ -304,12 +316,17 @@ impl Counters {
 
     /// Settles the span of the last READ by the request that follows it, or leaves it open while the next packet is
     /// no new request. A span that no MTU explains is taken as it is: until the MTU is known nothing is called a gap.
-    fn close_read(&mut self, psn: Psn) {
+    fn close_read(&mut self, psn: Psn, read: bool, facts: &Facts) {
         let ahead = psn - self.open_psn;
-        if self.mtu.get().is_some() {
+        if self.mtu.get().is_some() && self.open_read != LENGTH_CUT {
             self.settle();
-        } else if ahead > 0 {
-            self.mtu.narrow(self.open_read, ahead.unsigned_abs());
+        } else if ahead > 0 && psn - self.next_psn >= 0 {
+            // A READ of what is left of this one may be the same READ, asked for again: then its PSN tells of the
+            // packets that came, not of the span.
+            let rest = read && facts.dma_len < self.open_read;
+            if self.open_read != LENGTH_CUT && !(rest && self.mtu.divides(self.open_read - facts.dma_len, ahead)) {
+                self.mtu.narrow(self.open_read, ahead.unsigned_abs());
+            }
             self.next_psn = psn;
             self.open_read = 0;
         }
@@ -317,7 +334,7 @@ impl Counters {
 
     /// Settles the span of the last READ once the path MTU is known from elsewhere (the peer's responses, the CM).
     pub fn settle(&mut self) {
-        if let (true, Some(mtu)) = (self.open_read != 0, self.mtu.get()) {
+        if let (true, Some(mtu)) = (self.open_read != 0 && self.open_read != LENGTH_CUT, self.mtu.get()) {
             let end = self.open_psn + span(self.open_read, mtu);
             if end - self.next_psn > 0 {
                 self.next_psn = end;
@@ -383,6 +400,41 @@ mod tests {
         feed(&mut c, &packet(12, 10, 0, 16_384));
         assert_eq!(feed(&mut c, &packet(4, 1000, 8, 0)), Move::InOrder);
         assert_eq!(c.gaps, 0);
+    }
+
+    #[test]
+    fn a_cut_reth_is_no_gap() {
+        let mut c = Counters::default();
+        c.mtu.learn(1024);
+        for psn in [0, 4, 8] {
+            let read = Facts { flags: Flags::default(), ..packet(12, psn, 0, 0) };
+            assert_ne!(feed(&mut c, &read), Move::Ahead(3));
+        }
+        assert_eq!((c.gaps, c.behind, c.next_psn), (0, 0, Psn::new(9)));
+    }
+
+    #[test]
+    fn a_read_inside_an_open_one_is_no_step() {
+        let mut c = Counters::default();
+        feed(&mut c, &packet(12, 10, 0, 16_384));
+        assert_eq!(feed(&mut c, &packet(12, 12, 0, 8_192)), Move::Behind);
+        assert_eq!((c.behind, c.next_psn), (1, Psn::new(14)));
+    }
+
+    #[test]
+    fn the_rest_of_a_read_tells_no_mtu() {
+        let mut c = Counters::default();
+        for (psn, length) in [(100, 4096), (102, 2048), (104, 4096), (108, 4096)] {
+            feed(&mut c, &packet(12, psn, 0, length));
+        }
+        assert_eq!((c.gaps, c.mtu.get()), (0, Some(1024)));
+    }
+
+    #[test]
+    fn a_length_beyond_all_psns_is_bounded() {
+        let mut c = Counters::default();
+        feed(&mut c, &packet(12, 0, 0, u32::MAX - 1));
+        assert_eq!(feed(&mut c, &packet(7, (1 << 23) + (1 << 20), 256, 0)), Move::Ahead((1 << 20) + 1));
     }
 
     #[test]

@@ -58,6 +58,9 @@ pub struct Psn(u32);
 impl Psn {
     const MASK: u32 = 0xff_ffff;
 
+    /// PSNs that are told apart ahead of one, and behind it: half of all (IBTA 9.7.2), less one.
+    pub const WINDOW: u32 = (1 << 23) - 1;
+
     /// The low 24 bits of `n`.
     #[must_use]
     pub const fn new(n: u32) -> Self {

@@ -34,6 +34,9 @@ mod imp {
         expression: String,
     }
 
+    /// Longest frame that is made whole: the length that IP can say, and headers around it.
+    const LONGEST: usize = 1 << 17;
+
     impl Filter {
         /// Checks an expression.
         ///
@@ -64,7 +67,7 @@ mod imp {
         /// The filter made ready to run on one thread.
         #[must_use]
         pub fn compiled(&self) -> Compiled {
-            Compiled { filter: self.clone(), programs: HashMap::new() }
+            Compiled { filter: self.clone(), programs: HashMap::new(), whole: Vec::new() }
         }
     }
 
@@ -72,6 +75,7 @@ mod imp {
     pub struct Compiled {
         filter: Filter,
         programs: HashMap<Link, Option<BpfProgram>>,
+        whole: Vec<u8>,
     }
 
     impl Compiled {
@@ -79,7 +83,17 @@ mod imp {
         pub fn passes(&mut self, frame: &Frame<'_>) -> bool {
             let Some(link) = frame.link else { return false };
             let program = self.programs.entry(link).or_insert_with(|| self.filter.compile(link).ok());
-            program.as_ref().is_some_and(|p| p.filter(frame.bytes))
+            let Some(program) = program else { return false };
+            let wire = frame.wire_len as usize;
+            if frame.bytes.len() == wire || wire > LONGEST {
+                return program.filter(frame.bytes);
+            }
+            // The crate gives the filter one length. A cut frame gets the one that it had on the wire, since that is
+            // what `greater` and `less` ask; a test of bytes behind the cut reads zeros.
+            self.whole.clear();
+            self.whole.extend_from_slice(frame.bytes);
+            self.whole.resize(wire, 0);
+            program.filter(&self.whole)
         }
     }
 }

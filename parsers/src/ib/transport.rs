@@ -155,16 +155,16 @@ fn extended<W: Window + ?Sized>(frame: &W, at: usize, layout: Layout, facts: &mu
     facts.flags = facts.flags.with(flags);
 }
 
-/// Whether a datagram to the RoCE port is RoCE. Other programs may use the port too, and the first byte of theirs reads
-/// as an opcode: a known one is believed; else the ICRC decides; else, in a cut frame, the BTH's reserved bits.
+/// Whether a datagram to the RoCE port is RoCE. Other programs may use the port too, and a quarter of all first bytes
+/// read as a known opcode. A right ICRC proves it. A wrong one speaks against it, unless opcode and reserved bits of the
+/// BTH say that it was RoCE before it was damaged. In a cut frame the reserved bits decide.
 #[must_use]
 pub fn plausible(facts: &Facts, icrc: Icrc) -> bool {
-    facts.opcode.traits().has(Traits::KNOWN)
-        || match icrc {
-            Icrc::Ok => true,
-            Icrc::Bad => false,
-            Icrc::Unknown => facts.flags.has(Flags::RESERVED_CLEAR),
-        }
+    match icrc {
+        Icrc::Ok => true,
+        Icrc::Bad => facts.opcode.traits().has(Traits::KNOWN) && facts.flags.has(Flags::RESERVED_CLEAR),
+        Icrc::Unknown => facts.flags.has(Flags::RESERVED_CLEAR),
+    }
 }
 
 #[cfg(test)]

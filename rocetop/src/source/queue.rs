@@ -78,6 +78,16 @@ struct Plain {
     offset: u64,
 }
 
+/// A chunk that a consumer has taken it upon itself to read.
+struct Claim {
+    number: u64,
+    file: Arc<File>,
+    /// Where it begins.
+    offset: u64,
+    /// Room for it.
+    chunk: Arc<Chunk>,
+}
+
 #[derive(Debug)]
 struct State {
     job: Option<Job>,
@@ -112,8 +122,8 @@ impl State {
         self.before != before
     }
 
-    /// The next chunk of a plain file, for whoever calls to read it: its number, the file, where it begins, and room.
-    fn claim(&mut self) -> Option<(u64, Arc<File>, u64, Arc<Chunk>)> {
+    /// The next chunk of a plain file, for whoever calls to read it.
+    fn claim(&mut self) -> Option<Claim> {
         if self.chunks.len() >= QUEUE || self.ended.is_some() {
             return None;
         }
@@ -122,8 +132,8 @@ impl State {
         plain.offset = (offset / CHUNK as u64 + 1) * CHUNK as u64;
         let number = self.before + self.chunks.len() as u64;
         self.chunks.push_back(Slot::Coming);
-        let room = self.spare.pop_front_if(|c| Arc::get_mut(c).is_some()).unwrap_or_default();
-        Some((number, file, offset, room))
+        let chunk = self.spare.pop_front_if(|c| Arc::get_mut(c).is_some()).unwrap_or_default();
+        Some(Claim { number, file, offset, chunk })
     }
 
     /// Puts a chunk that was read into its place. A short one is the last, even where the file grows meanwhile.
@@ -161,11 +171,16 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The next chunk to read, if there is one, room for it, and no wish to stop.
+    fn claim(&self, state: &mut State) -> Option<Claim> {
+        if self.stop.is_stopped() { None } else { state.claim() }
+    }
+
     /// Reads a claimed chunk while nobody is locked out.
     fn fetch<'a>(
         &'a self,
         state: MutexGuard<'a, State>,
-        (number, file, offset, mut chunk): (u64, Arc<File>, u64, Arc<Chunk>),
+        Claim { number, file, offset, mut chunk }: Claim,
     ) -> MutexGuard<'a, State> {
         drop(state);
         let read = Arc::make_mut(&mut chunk).read_at(&file, offset);
@@ -267,7 +282,7 @@ impl Queue {
                 }
                 // Whoever takes the last one sees to the next, so that nobody finds the queue empty.
                 let last = state.before + state.chunks.len() as u64 <= taken + 1;
-                if last && let Some(claim) = state.claim() {
+                if last && let Some(claim) = shared.claim(&mut state) {
                     drop(shared.fetch(state, claim));
                 }
                 return Ok(chunk);
@@ -276,13 +291,14 @@ impl Queue {
             if let (None, Some(ended)) = (&slot, &state.ended) {
                 return Err(ended.clone());
             }
-            if shared.stop.is_stopped() {
+            // One that is still coming is waited for: all consumers end behind the same chunk.
+            if slot.is_none() && shared.stop.is_stopped() {
                 state.end(Ended::Stopped);
                 shared.came.notify_all();
                 shared.went.notify_one();
                 continue;
             }
-            if let Some(claim) = state.claim() {
+            if let Some(claim) = shared.claim(&mut state) {
                 state = shared.fetch(state, claim);
                 continue;
             }

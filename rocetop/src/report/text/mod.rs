@@ -162,13 +162,17 @@ fn verdict<W: Write>(
         let note = format!("Damage: {} with a bad ICRC, left out of the flows.", counted(t.icrc.bad, "frame"));
         page.words(BAD, "", &note)?;
     }
-    if t.evicted.flows != 0 {
-        let lost = format!(
-            "{} made room for newer ones (the table was full; --max-flows raises it): {} of theirs are not below.",
-            counted(t.evicted.flows, "flow"),
-            counted(t.evicted.packets, "packet")
-        );
-        page.words(BAD, "", &lost)?;
+    for (gone, why) in
+        [(t.evicted, "the table was full; --max-flows raises it"), (t.aged_out, "they were idle; --idle")]
+    {
+        if gone.flows != 0 {
+            let lost = format!(
+                "{} made room for newer ones ({why}): {} of theirs are not below.",
+                counted(gone.flows, "flow"),
+                counted(gone.packets, "packet")
+            );
+            page.words(BAD, "", &lost)?;
+        }
     }
     Ok(())
 }

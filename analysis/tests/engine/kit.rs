@@ -1,37 +1,35 @@
 //! Packets for tests: the facts that a tap would have seen, built by hand.
 
-#![allow(unreachable_pub, reason = "a module of a test is reached from the test alone")]
-
 use rocetop_analysis::report::{ConnectionReport, FlowReport, Ledger, TotalsReport};
 use rocetop_analysis::{Config, Engine, FrameNo, Packet};
 use rocetop_parsers::facts::{Class, Flags};
 use rocetop_parsers::ib::aeth::{Aeth, NakCode, Syndrome};
 use rocetop_parsers::ib::opcode::{Opcode, Traits};
 use rocetop_parsers::icrc::Icrc;
-use rocetop_parsers::{Addr, Bytes, Facts, Nanos, Psn, Qpn};
+use rocetop_parsers::{Addr, Bytes, Facts, Nanos, Psn, Qpn, sport};
 
-pub const WRITE_FIRST: u8 = 0x06;
-pub const WRITE_LAST: u8 = 0x08;
-pub const WRITE_ONLY: u8 = 0x0a;
-pub const READ_REQ: u8 = 0x0c;
-pub const READ_FIRST: u8 = 0x0d;
-pub const READ_MIDDLE: u8 = 0x0e;
-pub const READ_LAST: u8 = 0x0f;
-pub const READ_ONLY: u8 = 0x10;
-pub const ACK: u8 = 0x11;
-pub const SEND_ONLY: u8 = 0x04;
-pub const CNP: u8 = 0x81;
+pub(crate) const WRITE_FIRST: u8 = 0x06;
+pub(crate) const WRITE_LAST: u8 = 0x08;
+pub(crate) const WRITE_ONLY: u8 = 0x0a;
+pub(crate) const READ_REQ: u8 = 0x0c;
+pub(crate) const READ_FIRST: u8 = 0x0d;
+pub(crate) const READ_MIDDLE: u8 = 0x0e;
+pub(crate) const READ_LAST: u8 = 0x0f;
+pub(crate) const READ_ONLY: u8 = 0x10;
+pub(crate) const ACK: u8 = 0x11;
+pub(crate) const SEND_ONLY: u8 = 0x04;
+pub(crate) const CNP: u8 = 0x81;
 
 /// A host by its last octet.
-pub const fn host(n: u8) -> Addr {
+pub(crate) const fn host(n: u8) -> Addr {
     Addr::v4([10, 0, 0, n])
 }
 
 /// A capture in the making: packets go straight into an engine, 10 us apart.
-pub struct Tap {
+pub(crate) struct Tap {
     engine: Engine,
     frame: u64,
-    pub now: u64,
+    pub(crate) now: u64,
 }
 
 impl Default for Tap {
@@ -42,25 +40,32 @@ impl Default for Tap {
 
 /// One direction of a test connection.
 #[derive(Clone, Copy)]
-pub struct Way {
-    pub src: u8,
-    pub dst: u8,
-    pub qp: u32,
-    pub sport: u16,
-    pub ttl: u8,
-    pub iface: u32,
+pub(crate) struct Way {
+    pub(crate) src: u8,
+    pub(crate) dst: u8,
+    pub(crate) qp: u32,
+    pub(crate) sport: u16,
+    pub(crate) ttl: u8,
+    pub(crate) iface: u32,
+    pub(crate) file: u16,
 }
 
-pub const fn way(src: u8, dst: u8, qp: u32, sport: u16) -> Way {
-    Way { src, dst, qp, sport, ttl: 64, iface: 0 }
+pub(crate) const fn way(src: u8, dst: u8, qp: u32, sport: u16) -> Way {
+    Way { src, dst, qp, sport, ttl: 64, iface: 0, file: 0 }
+}
+
+/// Requester 1 with QP 17, responder 2 with QP 19.
+pub(crate) fn connection() -> (Way, Way) {
+    let port = sport::of_qps(Qpn(17), Qpn(19));
+    (way(1, 2, 19, port), way(2, 1, 17, port))
 }
 
 impl Tap {
-    pub fn with(config: Config) -> Self {
+    pub(crate) fn with(config: Config) -> Self {
         Self { engine: Engine::new(config), frame: 0, now: 1_000_000_000 }
     }
 
-    pub fn facts(way: Way, opcode: u8, psn: u32) -> Facts {
+    pub(crate) fn facts(way: Way, opcode: u8, psn: u32) -> Facts {
         let traits = Opcode(opcode).traits();
         let payload = if traits.has(Traits::REQUEST | Traits::RETH) && opcode == READ_REQ { 0 } else { 1024 };
         Facts {
@@ -78,19 +83,19 @@ impl Tap {
         }
     }
 
-    pub fn send(&mut self, way: Way, opcode: u8, psn: u32) -> &mut Self {
+    pub(crate) fn send(&mut self, way: Way, opcode: u8, psn: u32) -> &mut Self {
         self.facts_at(way, Self::facts(way, opcode, psn))
     }
 
-    pub fn read(&mut self, way: Way, psn: u32, length: u32) -> &mut Self {
+    pub(crate) fn read(&mut self, way: Way, psn: u32, length: u32) -> &mut Self {
         self.facts_at(way, Facts { dma_len: length, ..Self::facts(way, READ_REQ, psn) })
     }
 
-    pub fn ack(&mut self, way: Way, psn: u32, msn: u32) -> &mut Self {
+    pub(crate) fn ack(&mut self, way: Way, psn: u32, msn: u32) -> &mut Self {
         self.answer(way, psn, Aeth::new(Syndrome::Ack(31), msn))
     }
 
-    pub fn nak(&mut self, way: Way, psn: u32, msn: u32) -> &mut Self {
+    pub(crate) fn nak(&mut self, way: Way, psn: u32, msn: u32) -> &mut Self {
         self.answer(way, psn, Aeth::new(Syndrome::Nak(NakCode::PSN_SEQUENCE_ERROR), msn))
     }
 
@@ -98,15 +103,15 @@ impl Tap {
         self.facts_at(way, Facts { aeth, payload: 0, ..Self::facts(way, ACK, psn) })
     }
 
-    pub fn facts_at(&mut self, way: Way, facts: Facts) -> &mut Self {
+    pub(crate) fn facts_at(&mut self, way: Way, facts: Facts) -> &mut Self {
         self.packet(way, facts, Icrc::Ok)
     }
 
-    pub fn packet(&mut self, way: Way, facts: Facts, icrc: Icrc) -> &mut Self {
+    pub(crate) fn packet(&mut self, way: Way, facts: Facts, icrc: Icrc) -> &mut Self {
         self.frame += 1;
         self.now += 10_000;
         let packet = Packet {
-            frame: FrameNo::new(0, self.frame),
+            frame: FrameNo::new(way.file, self.frame),
             at: Nanos(self.now),
             wire: Bytes(100),
             iface: way.iface,
@@ -117,12 +122,12 @@ impl Tap {
         self
     }
 
-    pub fn wait(&mut self, ns: u64) -> &mut Self {
+    pub(crate) fn wait(&mut self, ns: u64) -> &mut Self {
         self.now += ns;
         self
     }
 
-    pub fn finish(self) -> Seen {
+    pub(crate) fn finish(self) -> Seen {
         let engine = Engine::merge(vec![self.engine]);
         let ledger = Ledger::new(&engine);
         Seen { totals: ledger.totals(), flows: ledger.flows().collect(), connections: ledger.connections().collect() }
@@ -131,8 +136,8 @@ impl Tap {
 
 /// What the engine made of it.
 #[derive(Debug)]
-pub struct Seen {
-    pub totals: TotalsReport,
-    pub flows: Vec<FlowReport>,
-    pub connections: Vec<ConnectionReport>,
+pub(crate) struct Seen {
+    pub(crate) totals: TotalsReport,
+    pub(crate) flows: Vec<FlowReport>,
+    pub(crate) connections: Vec<ConnectionReport>,
 }

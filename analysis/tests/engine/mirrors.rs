@@ -1,0 +1,115 @@
+//! Second copies and what only looks like them.
+
+use crate::kit::*;
+
+#[test]
+fn a_mirror_of_both_ports_is_counted_once() {
+    let (out, back) = connection();
+    let routed = Way { ttl: 63, ..out };
+    let answered = Way { ttl: 63, ..back };
+    let mut tap = Tap::default();
+    for psn in 0..40 {
+        tap.send(out, WRITE_ONLY, psn).send(routed, WRITE_ONLY, psn);
+        tap.ack(back, psn, psn + 1).ack(answered, psn, psn + 1);
+    }
+    let seen = tap.finish();
+    assert_eq!(seen.totals.mirror_copies, 80);
+    let (a, b) = (&seen.flows[0], &seen.flows[1]);
+    assert_eq!((a.packets, a.requests.packets, a.requests.seen_again, a.requests.behind), (40, 40, 0, 0));
+    assert_eq!((a.requests.messages, b.packets, b.acks), (40, 40, 40));
+}
+
+#[test]
+fn repeats_stay_repeats_under_a_mirror() {
+    let (out, _) = connection();
+    let routed = Way { ttl: 63, ..out };
+    let mut tap = Tap::default();
+    for psn in (0..20).chain(10..30) {
+        tap.send(out, WRITE_ONLY, psn).send(routed, WRITE_ONLY, psn);
+    }
+    let seen = tap.finish();
+    let r = &seen.flows[0].requests;
+    assert_eq!((seen.flows[0].packets, r.seen_again, r.behind, r.messages), (40, 10, 10, 30));
+}
+
+#[test]
+fn a_new_path_is_no_mirror() {
+    let (out, _) = connection();
+    let detour = Way { ttl: 62, ..out };
+    let mut tap = Tap::default();
+    for psn in 0..100 {
+        tap.send(out, WRITE_ONLY, psn);
+    }
+    for psn in 96..200 {
+        tap.send(detour, WRITE_ONLY, psn);
+    }
+    let seen = tap.finish();
+    assert_eq!((seen.totals.mirror_copies, seen.flows[0].requests.seen_again), (0, 4));
+}
+
+#[test]
+fn a_doubled_capture_is_a_mirror_and_a_doubling_network_is_not() {
+    let (out, _) = connection();
+    let double = |every: u32| {
+        let mut tap = Tap::default();
+        for psn in 0..100 {
+            tap.send(out, WRITE_ONLY, psn);
+            if psn % every == 0 {
+                tap.send(out, WRITE_ONLY, psn);
+            }
+        }
+        tap.finish()
+    };
+    let mirror = double(1);
+    assert_eq!((mirror.totals.mirror_copies, mirror.flows[0].requests.seen_again), (100, 0));
+    let network = double(5);
+    assert_eq!((network.totals.mirror_copies, network.flows[0].requests.seen_again), (0, 20));
+}
+
+#[test]
+fn two_taps_with_clocks_apart_are_counted_once() {
+    let (out, back) = connection();
+    let mut tap = Tap::default();
+    // The second file's clock is late: whole messages pass before their copies come.
+    for file in 0..2 {
+        let (out, back) = (Way { file, ..out }, Way { file, ..back });
+        for psn in 0..500 {
+            tap.send(out, WRITE_ONLY, psn).ack(back, psn, psn + 1);
+        }
+    }
+    let seen = tap.finish();
+    let (a, b) = (&seen.flows[0], &seen.flows[1]);
+    assert_eq!((a.packets, a.requests.seen_again, b.acks, seen.totals.mirror_copies), (500, 0, 500, 1000));
+}
+
+#[test]
+fn a_path_that_failed_leaves_repeats_and_no_mirror() {
+    let (out, _) = connection();
+    let mut tap = Tap::default();
+    for psn in 0..100 {
+        tap.send(out, WRITE_ONLY, psn);
+    }
+    tap.wait(100_000_000);
+    for psn in 50..120 {
+        tap.send(Way { ttl: 62, ..out }, WRITE_ONLY, psn);
+    }
+    let seen = tap.finish();
+    assert_eq!((seen.totals.mirror_copies, seen.flows[0].requests.seen_again), (0, 50));
+}
+
+#[test]
+fn doubles_that_trail_at_line_rate_are_counted_once() {
+    let (out, back) = connection();
+    let mut tap = Tap::default();
+    for psn in 0..500 {
+        tap.send(out, WRITE_ONLY, psn);
+        if psn >= 3 {
+            tap.send(out, WRITE_ONLY, psn - 3);
+        }
+        if psn % 50 == 49 {
+            tap.ack(back, psn - 10, psn - 9).ack(back, psn - 10, psn - 9);
+        }
+    }
+    let seen = tap.finish();
+    assert_eq!((seen.flows[0].packets, seen.flows[0].requests.seen_again, seen.flows[1].acks), (500, 0, 10));
+}
