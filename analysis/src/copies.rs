@@ -112,8 +112,10 @@ pub(crate) struct Copies {
     late: Share,
     /// File of the first place: within it one clock counts.
     file: u16,
-    /// Second sights at the same place, within microseconds.
+    /// Second sights at the same place, within microseconds, each right behind a first one.
     doubled: Share,
+    /// The same, but behind another second sight: the end of a train of doubles, or a sender that goes back.
+    trailing: Share,
 }
 
 /// One packet as this module needs it.
@@ -126,8 +128,10 @@ pub(crate) struct Suspect<'a> {
     pub(crate) again: Again,
     pub(crate) at: Nanos,
     pub(crate) file: u16,
-    /// Time since the packet before, if that was the same packet or this one trails a few behind.
+    /// Time since the packet before, if that was the same one, or this one trails a few behind.
     pub(crate) twin: Option<Nanos>,
+    /// That packet was a first sight.
+    pub(crate) behind_new: bool,
 }
 
 impl Copies {
@@ -141,7 +145,7 @@ impl Copies {
 
     /// A packet of a flow under suspicion.
     pub(crate) fn add(&mut self, suspect: Suspect<'_>) {
-        let Suspect { facts, traits, wire, place, again, at, file, twin } = suspect;
+        let Suspect { facts, traits, wire, place, again, at, file, twin, behind_new } = suspect;
         self.places.add(place);
         // Places beyond the ones kept share the last bit.
         let bit = 1 << self.places.values().iter().position(|&p| p == place).unwrap_or(7);
@@ -167,7 +171,8 @@ impl Copies {
                 return share.add(facts, traits, wire, again);
             }
             if twin.is_some_and(|since| since <= DOUBLED_WITHIN) {
-                self.doubled.add(facts, traits, wire, again);
+                let share = if behind_new { &mut self.doubled } else { &mut self.trailing };
+                share.add(facts, traits, wire, again);
             }
         }
         self.first_elsewhere |= numbered && !known && bit != Self::HOME;
@@ -181,12 +186,12 @@ impl Copies {
     /// responder may well give twice.
     fn proof(&self, all: &Tally) -> Option<Verdict> {
         let sum = |t: &Tally| t.requests + t.responses;
-        let (doubled, packets) = (sum(&self.doubled.tally), sum(all));
-        (packets != 0).then(|| Verdict {
-            moved: self.has_moved(),
-            // Nine in ten of the packets that are no copies have one.
-            doubled: doubled >= LEAST && doubled * 10 >= (packets - doubled) * 9,
-        })
+        let (doubled, trailing, packets) = (sum(&self.doubled.tally), sum(&self.trailing.tally), sum(all));
+        let (copies, firsts) = (doubled + trailing, packets - doubled - trailing);
+        // Nine in ten of the packets that are no copies have one, and most of the copies come between first sights: a
+        // sender that goes back repeats a train of packets.
+        let nearly_all = copies * 10 >= firsts * 9 && copies <= firsts && doubled * 2 >= firsts;
+        (packets != 0).then(|| Verdict { moved: self.has_moved(), doubled: doubled >= LEAST && nearly_all })
     }
 
     /// Whether both places saw the flow go on, as they do under a mirror and not after a failure.
@@ -224,6 +229,7 @@ impl Copies {
         }
         if verdict.doubled {
             share.merge(&self.doubled);
+            share.merge(&self.trailing);
         }
         share
     }

@@ -277,9 +277,9 @@ impl Flow {
         let identity = Identity::of(facts);
         let first = self.counters.tally.packets == 1;
         // At line rate a doubled frame comes between those that follow it.
-        let trails = again.request && self.latest_new && self.counters.next_psn - facts.psn <= DOUBLED_BEHIND;
+        let trails = again.request && self.counters.next_psn - facts.psn <= DOUBLED_BEHIND;
         let twin = ((identity == self.latest || trails) && !first).then(|| packet.at.since(before));
-        self.latest_new = !again.request;
+        let behind_new = std::mem::replace(&mut self.latest_new, !again.request);
         let moved = self.headers.add(outer, facts) && outer.place() != last.place() && !first;
         if moved || twin.is_some() || self.copies.is_some() {
             let latest = self.latest;
@@ -287,7 +287,8 @@ impl Flow {
             // The packet before may have come from another file; then all clocks count as one, as in a ring buffer.
             let begin = || Box::new(Copies::since(latest, before, last.place(), self.first_frame.file()));
             let copies = self.copies.get_or_insert_with(begin);
-            copies.add(Suspect { facts, traits, wire: packet.wire, place: outer.place(), again, at, file, twin });
+            let (wire, place) = (packet.wire, outer.place());
+            copies.add(Suspect { facts, traits, wire, place, again, at, file, twin, behind_new });
         }
         self.latest = identity;
     }
