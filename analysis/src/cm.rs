@@ -4,7 +4,7 @@
 //! expects to receive, so it is a promise about the flow *towards* it: the QP number, where its requests start, the QP
 //! at the other end, the path MTU.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use rocetop_parsers::ib::cm::{CmMessage, CommId};
 use rocetop_parsers::{Bytes, Psn, Qpn};
@@ -47,7 +47,9 @@ pub(crate) struct Cm {
     requests: VecDeque<Request>,
     /// Exchanges that were answered: a REP is sent again until it is acknowledged, and must not promise twice.
     answered: VecDeque<(Request, Offer)>,
-    promises: VecDeque<(Key, Promise)>,
+    promises: HashMap<Key, Promise>,
+    /// Whose promise is the oldest.
+    promised: VecDeque<Key>,
 }
 
 impl Cm {
@@ -83,8 +85,18 @@ impl Cm {
         let mtu = request.offer.mtu;
         let to_responder = Promise { peer: request.offer.qp, start: offer.start, mtu };
         let to_requester = Promise { peer: offer.qp, start: request.offer.start, mtu };
-        push(&mut self.promises, (back.to(offer.qp), to_responder));
-        push(&mut self.promises, (way.to(request.offer.qp), to_requester));
+        self.promise(back.to(offer.qp), to_responder);
+        self.promise(way.to(request.offer.qp), to_requester);
+    }
+
+    fn promise(&mut self, key: Key, promise: Promise) {
+        if self.promised.len() == MOST
+            && let Some(oldest) = self.promised.front()
+        {
+            self.promises.remove(oldest);
+        }
+        push(&mut self.promised, key);
+        self.promises.insert(key, promise);
     }
 
     /// What was promised about this flow.
@@ -93,13 +105,12 @@ impl Cm {
         if self.promises.is_empty() {
             return None;
         }
-        self.promises.iter().rev().find(|(k, _)| k == key).map(|(_, promise)| promise)
+        self.promises.get(key)
     }
 
     /// Takes that promise: the flow begins.
     pub(crate) fn fulfil(&mut self, key: &Key) -> Option<Promise> {
-        let at = self.promises.iter().rposition(|(k, _)| k == key)?;
-        self.promises.remove(at).map(|(_, promise)| promise)
+        self.promises.remove(key)
     }
 }
 

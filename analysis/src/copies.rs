@@ -2,8 +2,7 @@
 //!
 //! A switch that mirrors both its ports, or a capture on several interfaces, shows frames twice. The second one counts
 //! as a copy only if TTL, VLAN, tunnel or interface differ from the first, or if nearly every frame of the flow is
-//! doubled within microseconds; otherwise it is a repeat, since networks that duplicate make identical frames too
-//! (`WIRE.md`, Frames). Suspects are accounted like any packet and kept in a tally beside it, so that the verdict can
+//! doubled within microseconds; otherwise it is a repeat, since networks that duplicate make identical frames too. Suspects are accounted like any packet and kept in a tally beside it, so that the verdict can
 //! be given at any time: a mirror's tally is taken off again.
 
 use std::collections::VecDeque;

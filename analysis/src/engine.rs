@@ -103,8 +103,8 @@ impl Engine {
     }
 
     /// Adds a frame that could not be read.
-    pub fn undecodable(&mut self, at: Nanos, wire: Bytes) {
-        self.totals.undecodable(at, wire);
+    pub fn undecodable(&mut self, wire: Bytes) {
+        self.totals.undecodable(wire);
     }
 
     /// Puts the parts of one run together and settles what needs the whole of it.

@@ -17,7 +17,7 @@ use crate::seen::{Seen, Sight};
 ///
 /// The transport is not part of it: a QP number belongs to one QP at a time, so another transport is another life of
 /// that number, a new epoch. CNPs reach a QP whatever its transport.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) src: Addr,
     pub(crate) dst: Addr,

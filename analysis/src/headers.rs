@@ -70,7 +70,7 @@ impl Outer {
 
     #[inline(always)]
     pub(crate) fn of(facts: &Facts, packet: &Packet) -> Self {
-        // 12 bits for file and interface: two that fall together only miss a mirror.
+        // 12 bits for file and interface; of two that fall together, a mirror's copies would count as repeats.
         let iface = packet.iface ^ facts.ifindex ^ u32::from(packet.frame.file()) << 5;
         let iface = u64::from((iface ^ iface >> 12) & 0xfff);
         Self(
@@ -115,7 +115,8 @@ impl Headers {
     fn change(&mut self, outer: Outer, facts: &Facts) {
         self.latest = outer;
         self.dscp.add(facts.dscp());
-        // Notifications have ports of their own, which tell nothing of the flow's path (WIRE.md, Frames).
+        // Notifications have ports of their own, which tell nothing of the flow's path: one NIC sends them from
+        // port 0.
         if facts.opcode != Opcode::CNP {
             self.sports.add(facts.sport);
         }
@@ -123,6 +124,11 @@ impl Headers {
         if facts.flags.has(Flags::VLAN) {
             self.vlans.add(facts.vlan);
         }
+    }
+
+    /// Whether a set has more values than it keeps.
+    pub(crate) fn more(&self) -> bool {
+        self.dscp.more || self.sports.more || self.vlans.more || self.ttls.more
     }
 
     pub(crate) fn latest(&self) -> Outer {

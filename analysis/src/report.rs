@@ -104,6 +104,8 @@ pub struct FlowReport {
     pub dscp: Vec<u8>,
     pub vlan: Vec<VlanReport>,
     pub ttl: Vec<u8>,
+    /// One of these four has more values than are listed.
+    pub more_values: bool,
     /// Source queue pair, where all datagrams name the same.
     pub src_qp: Option<u32>,
     pub packets: u64,
@@ -361,6 +363,7 @@ fn report(flow: &Flow, peer: Option<&Flow>, id: u32, connection: u32) -> FlowRep
             .map(|&tci| VlanReport { id: tci & 0xfff, pcp: (tci >> 13) as u8 })
             .collect(),
         ttl: flow.headers.ttls.values().to_vec(),
+        more_values: flow.headers.more(),
         src_qp: (flow.transport == Transport::Ud && flow.src_qp != SEVERAL).then_some(flow.src_qp.0),
         packets: t.packets - off.packets,
         bytes: t.bytes.0 - off.bytes.0,

@@ -1,8 +1,8 @@
 //! Sums over all frames.
 
+use rocetop_parsers::Bytes;
 use rocetop_parsers::facts::Class;
 use rocetop_parsers::ib::opcode::Opcode;
-use rocetop_parsers::{Bytes, Nanos};
 
 use crate::event::Packet;
 
@@ -23,16 +23,12 @@ pub struct Totals {
     pub undecodable: u64,
     /// Bytes on the wire of all of them.
     pub bytes: Bytes,
-    /// Bytes of the frames with a BTH.
-    pub rdma_bytes: Bytes,
     /// Frames with a BTH by ECN field: not-ECT, ECT(1), ECT(0), CE.
     pub ecn: [u64; 4],
     /// Frames with a BTH by ICRC: ok, bad, unknown.
     pub icrc: [u64; 3],
     /// Frames with a BTH by opcode.
     pub opcodes: Box<[u64; 256]>,
-    /// Time of the first and the last frame.
-    pub span: Option<(Nanos, Nanos)>,
 }
 
 impl Default for Totals {
@@ -45,11 +41,9 @@ impl Default for Totals {
             other: 0,
             undecodable: 0,
             bytes: Bytes(0),
-            rdma_bytes: Bytes(0),
             ecn: [0; 4],
             icrc: [0; 3],
             opcodes: Box::new([0; 256]),
-            span: None,
         }
     }
 }
@@ -75,7 +69,7 @@ impl Totals {
 
     #[inline(always)]
     pub(crate) fn add(&mut self, packet: &Packet) {
-        self.seen(packet.at, packet.wire);
+        self.bytes += packet.wire;
         let class = match packet.facts.class {
             Class::RoceV2 => &mut self.rocev2,
             Class::RoceV1 => &mut self.rocev1,
@@ -85,23 +79,18 @@ impl Totals {
         };
         *class += 1;
         if packet.facts.is_rdma() {
-            self.rdma_bytes += packet.wire;
-            bump(&mut self.ecn, usize::from(packet.facts.ecn()));
+            // A local InfiniBand packet has no such field.
+            if packet.facts.src.as_lid().is_none() {
+                bump(&mut self.ecn, usize::from(packet.facts.ecn()));
+            }
             bump(&mut self.icrc, packet.icrc as usize);
             bump(self.opcodes.as_mut(), usize::from(packet.facts.opcode.0));
         }
     }
 
-    pub(crate) fn undecodable(&mut self, at: Nanos, wire: Bytes) {
-        self.seen(at, wire);
-        self.undecodable += 1;
-    }
-
-    #[inline(always)]
-    fn seen(&mut self, at: Nanos, wire: Bytes) {
+    pub(crate) fn undecodable(&mut self, wire: Bytes) {
         self.bytes += wire;
-        let (first, last) = self.span.unwrap_or((at, at));
-        self.span = Some((first.min(at), last.max(at)));
+        self.undecodable += 1;
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
@@ -112,14 +101,9 @@ impl Totals {
         self.other += other.other;
         self.undecodable += other.undecodable;
         self.bytes += other.bytes;
-        self.rdma_bytes += other.rdma_bytes;
         sum(&mut self.ecn, &other.ecn);
         sum(&mut self.icrc, &other.icrc);
         sum(self.opcodes.as_mut(), other.opcodes.as_ref());
-        self.span = match (self.span, other.span) {
-            (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
-            (one, two) => one.or(two),
-        };
     }
 }
 

@@ -91,12 +91,12 @@ fn may_own(engine: &Engine, frame: &Frame<'_>) -> bool {
 #[inline(never)]
 fn account(engine: &mut Engine, frame: &Frame<'_>) {
     let wire = Bytes(u64::from(frame.wire_len));
-    let Some(link) = frame.link else { return undecodable(engine, frame, wire) };
+    let Some(link) = frame.link else { return undecodable(engine, wire) };
     let (facts, icrc) = (Facts::default(), Icrc::Unknown);
     let mut packet = Packet { frame: frame.number, at: frame.ts, wire, iface: frame.iface, facts, icrc };
     let facts = &mut packet.facts;
     if dissect_into::<DEPTH, [u8]>(frame.bytes, link, facts).is_err() {
-        return undecodable(engine, frame, wire);
+        return undecodable(engine, wire);
     }
     if !engine.owns(facts) {
         return;
@@ -115,8 +115,8 @@ fn account(engine: &mut Engine, frame: &Frame<'_>) {
 
 /// A frame that ends too early, or of a link type that nobody here knows. It belongs to no shard.
 #[cold]
-fn undecodable(engine: &mut Engine, frame: &Frame<'_>, wire: Bytes) {
+fn undecodable(engine: &mut Engine, wire: Bytes) {
     if engine.owns_rest() {
-        engine.undecodable(frame.ts, wire);
+        engine.undecodable(wire);
     }
 }

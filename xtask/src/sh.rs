@@ -45,12 +45,12 @@ pub(crate) fn target() -> Result<PathBuf> {
     Ok(folder.into())
 }
 
-/// Cargo's flags for what this machine has: without libpcap's headers live capture is left out, said in one sentence.
+/// Cargo's flags for what this machine has: without libpcap's headers its filters are left out, said in one sentence.
 pub(crate) fn features() -> &'static [&'static str] {
     if needs::pcap_headers() {
         return &[];
     }
-    eprintln!("libpcap's headers are not here, so rocetop is built without live capture; files are read all the same.");
+    eprintln!("libpcap's headers are not here, so rocetop is built without its filters (-f); all else works.");
     &["--no-default-features"]
 }
 

@@ -61,5 +61,10 @@ fn steps() -> Vec<Step> {
             rerun: "cargo xtask truth captures".into(),
             run: Box::new(|| truth::run(&["captures".into()])),
         },
+        Step {
+            name: "tshark",
+            rerun: "cargo xtask truth --tshark captures".into(),
+            run: Box::new(|| truth::run(&["--tshark".into(), "captures".into()])),
+        },
     ]
 }

@@ -66,14 +66,18 @@ pub struct Args {
 /// A capture that cannot be opened, a filter that is not valid, output that fails.
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let stop = Stop::new();
-    signal_hook::flag::register(signal_hook::consts::SIGINT, stop.flag()).context("cannot listen for Ctrl-C")?;
-    signal_hook::flag::register(signal_hook::consts::SIGTERM, stop.flag()).context("cannot listen for SIGTERM")?;
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        // The first asks for the results so far, the second does not wait for them.
+        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, stop.flag())
+            .and_then(|_| signal_hook::flag::register(signal, stop.flag()))
+            .context("cannot listen for Ctrl-C")?;
+    }
     let options = Options {
         threads: args.threads,
         engine: Config { most_flows: args.max_flows, idle: args.idle.map(|s| Nanos(s.saturating_mul(1_000_000_000))) },
         filter: args.filter.as_deref().map(Filter::new).transpose()?,
     };
-    let timeline = Timeline::open_with(&args.files, stop.clone())?;
+    let timeline = Timeline::open_with(&args.files, stop)?;
     let outcome = with_progress(timeline, &options);
     for capture in outcome.captures.iter().filter(|c| !c.complete) {
         let problem = capture.problem.as_deref().unwrap_or("it was not read to its end");
@@ -81,7 +85,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     print(args, &outcome).or_else(quiet_pipe).context("cannot write the report")?;
     // A live pipe has no other end than the one that somebody gives it.
-    let ended = |c: &CaptureSummary| c.complete || c.path == "-" && stop.is_stopped();
+    let ended = |c: &CaptureSummary| c.complete || c.stopped;
     Ok(if outcome.captures.iter().all(ended) { Exit::Clean } else { Exit::Incomplete })
 }
 

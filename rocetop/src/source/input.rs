@@ -277,6 +277,11 @@ impl Input {
         Ok(())
     }
 
+    /// Whether nobody knows where it ends: anything but a regular file.
+    pub(crate) const fn is_live(&self) -> bool {
+        !matches!(self.origin, Origin::File(..))
+    }
+
     /// Position in the decompressed bytes.
     pub(crate) const fn position(&self) -> Bytes {
         Bytes(self.position)

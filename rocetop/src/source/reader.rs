@@ -299,6 +299,7 @@ impl Reader {
             first_ns: span.map(|(first, _)| first),
             last_ns: span.map(|(_, last)| last),
             complete: problem.is_none(),
+            stopped: matches!(problem, Some(Problem::Stopped { .. })) && self.input.is_live(),
             problem: problem.map(ToString::to_string),
         }
     }

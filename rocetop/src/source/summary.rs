@@ -33,6 +33,9 @@ pub struct CaptureSummary {
     pub complete: bool,
     /// Why not.
     pub problem: Option<String>,
+    /// It would have gone on, but somebody asked for the end: of a live pipe the usual one.
+    #[serde(skip)]
+    pub stopped: bool,
 }
 
 fn bytes<S: Serializer>(bytes: &Bytes, serializer: S) -> Result<S::Ok, S::Error> {
@@ -163,6 +166,7 @@ mod tests {
             last_ns: None,
             complete: true,
             problem: None,
+            stopped: false,
         };
         let text = "{\"path\":\"a.pcap\",\"format\":\"pcap\",\"link_type\":\"EN10MB\",\"frames\":2,\"bytes\":120,\
                     \"first_ns\":1,\"last_ns\":null,\"complete\":true,\"problem\":null}";

@@ -94,6 +94,7 @@ fn reads_a_file_and_sums_it_up() {
         last_ns: Some(Nanos(7_000_000_009)),
         complete: true,
         problem: None,
+        stopped: false,
     };
     assert_eq!(timeline.summaries(), [expected]);
 }
