@@ -142,7 +142,9 @@ impl Shard {
             return;
         }
         flow.add(packet, traits, None);
-        if peer == NONE {
+        // Only a first packet or an answer can tell more than is known.
+        let tells = flow.counters.tally.packets == flow.counters.tally.cnps + 1;
+        if peer == NONE && (tells || traits.any(Traits::AETH | Traits::RESPONSE)) {
             self.seek(index, packet, traits);
         }
     }

@@ -51,11 +51,11 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1)]
     threads: usize,
 
-    /// Keep at most this many flows; the longest idle make room
+    /// Keep at most this many flows, a 64th of them per group of address pairs
     #[arg(long, value_name = "N", default_value_t = Config::default().most_flows)]
     max_flows: usize,
 
-    /// Let flows that were idle for this many seconds make room
+    /// Forget flows that were idle for this many seconds, as new ones come
     #[arg(long, value_name = "SECONDS")]
     idle: Option<u64>,
 }

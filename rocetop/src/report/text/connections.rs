@@ -20,6 +20,8 @@ pub(super) struct Trouble {
     responses_again: u64,
     response_gaps: u64,
     naks: u64,
+    /// Of them, those that end the queue pair: all but sequence errors.
+    fatal_naks: u64,
     rnr_naks: u64,
     icrc_bad: u64,
 }
@@ -34,6 +36,7 @@ impl Trouble {
             responses_again: flow.responses.seen_again,
             response_gaps: flow.responses.gaps,
             naks: flow.naks.total(),
+            fatal_naks: flow.naks.total() - u64::from(flow.naks.psn_sequence_error),
             rnr_naks: u64::from(flow.rnr_naks),
             icrc_bad: u64::from(flow.icrc_bad),
         }
@@ -47,6 +50,7 @@ impl Trouble {
         self.responses_again += other.responses_again;
         self.response_gaps += other.response_gaps;
         self.naks += other.naks;
+        self.fatal_naks += other.fatal_naks;
         self.rnr_naks += other.rnr_naks;
         self.icrc_bad += other.icrc_bad;
     }
@@ -73,7 +77,8 @@ impl Trouble {
         let words = [
             // What the receiver says, what is missing, what was sent again because of it.
             (self.rnr_naks, counted(self.rnr_naks, "RNR NAK") + " (receiver not ready)"),
-            (self.naks, counted(self.naks, "NAK")),
+            (self.fatal_naks, counted(self.fatal_naks, "fatal NAK")),
+            (self.naks - self.fatal_naks, counted(self.naks - self.fatal_naks, "NAK")),
             (self.icrc_bad, counted(self.icrc_bad, "bad ICRC")),
             (self.gaps, gaps()),
             (self.response_gaps, counted(self.response_gaps, "gap") + " in responses"),
@@ -234,7 +239,7 @@ fn direction<W: Write>(page: &mut Page<'_, W>, label: &str, flow: &FlowReport) -
         figures.push(format!("{} copies left out", count(flow.mirror_copies)));
     }
     page.figures(PLAIN, label, &figures)?;
-    let words = Trouble { naks: 0, ..Trouble::of(flow) }.words();
+    let words = Trouble { naks: 0, fatal_naks: 0, ..Trouble::of(flow) }.words();
     let naks = [
         (flow.naks.psn_sequence_error, "PSN sequence error"),
         (flow.naks.invalid_request, "invalid request"),

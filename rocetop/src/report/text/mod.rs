@@ -132,7 +132,15 @@ fn verdict<W: Write>(
     if t.frames == 0 {
         // Only a filter leaves frames out.
         let none = captures.iter().all(|c| c.frames == 0);
-        return page.words(BAD, "", if none { "No frame was found." } else { "No frame passes the filter." });
+        return page.words(
+            BAD,
+            "",
+            if none {
+                "No frame was found."
+            } else {
+                "No frame passes the filter. For tagged frames write 'vlan and (...)'."
+            },
+        );
     }
     if t.roce_frames + t.rocev1_frames + t.infiniband_frames == 0 {
         page.words(BAD, "", "No RoCE or InfiniBand frame was found.")?;
@@ -144,11 +152,16 @@ fn verdict<W: Write>(
         );
     }
     let connections = counted(story.connections, "connection");
-    if story.connections == 0 {
+    let gone = t.evicted.flows + t.aged_out.flows;
+    if story.connections == 0 && t.icrc.bad != 0 && t.icrc.ok + t.icrc.unknown == 0 {
+        let all = "Every packet has a bad ICRC, so no connection is built. A tap that strips or does not fill the ICRC \
+                   does that; a network hardly.";
+        page.words(BAD, "", all)?;
+    } else if story.connections == 0 {
         return page.words(BAD, "", "No connection fits the selection.");
-    }
-    if story.troubled == 0 {
-        page.words(GOOD, "", &format!("{connections}: no gaps, no repeats, no NAKs."))?;
+    } else if story.troubled == 0 {
+        let style = if gone == 0 { GOOD } else { PLAIN };
+        page.words(style, "", &format!("{connections}: no gaps, no repeats, no NAKs."))?;
     } else {
         let of = format!("{} of {connections} in trouble: ", count(story.troubled));
         page.words(BAD, "", &(of + &story.trouble.words().join(", ") + "."))?;
@@ -167,7 +180,7 @@ fn verdict<W: Write>(
     {
         if gone.flows != 0 {
             let lost = format!(
-                "{} made room for newer ones ({why}): {} of theirs are not below.",
+                "{} made room for newer ones ({why}): {} of theirs are in no verdict here.",
                 counted(gone.flows, "flow"),
                 counted(gone.packets, "packet")
             );
@@ -188,6 +201,9 @@ fn more<W: Write>(page: &mut Page<'_, W>, story: &Story, shown: &Shown) -> io::R
             shown.top.saturating_mul(4).max(10)
         );
         page.words(DIM, "", &note)?;
+    }
+    if story.connections == 0 {
+        return Ok(());
     }
     page.words(DIM, "", "See also: --qpn N or --host A for some connections, --json for every figure.")
 }
