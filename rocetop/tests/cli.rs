@@ -9,6 +9,7 @@ mod captures;
 mod folder;
 
 use std::io::{Read, Write};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -347,7 +348,7 @@ fn a_filter_knows_the_length_of_cut_frames() {
         eprintln!("left out: built without libpcap");
         return;
     }
-    let whole = std::fs::read(LOSS).unwrap();
+    let whole = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures").join(LOSS)).unwrap();
     let (mut cut, mut rest) = (whole[..24].to_vec(), &whole[24..]);
     let mut long = 0;
     while let Some((head, behind)) = rest.split_at_checked(16) {
