@@ -176,7 +176,7 @@ fn broken() -> Vec<(&'static str, Vec<u8>, i32, &'static str)> {
         ("empty.pcap", Vec::new(), 3, "the capture is empty"),
         ("one.pcap", vec![0x4d], 3, "it ends at byte offset 1"),
         ("one.pcapng", vec![0x0a], 3, "it ends at byte offset 1"),
-        ("one.txt", b"x".to_vec(), 2, "one.txt: is no capture file"),
+        ("one.txt", b"x".to_vec(), 2, "one.txt: not a capture file"),
         ("notes.txt", b"some text\n".to_vec(), 2, "text that starts with \"some tex\"; pcap and pcapng can be read"),
         ("cut.pcap", pcap[..500].to_vec(), 3, "it ends at byte offset 500"),
         ("four-gib.pcap", four_gib, 3, "4294967295 captured bytes"),
