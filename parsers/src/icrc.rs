@@ -349,6 +349,20 @@ mod tests {
         assert_eq!(compute(&lab()[2].0, &lab()[2].1, &Table).map(u32::to_le_bytes), Some([0x9f, 0xf3, 0x8e, 0xd4]));
     }
 
+    /// A CNP that a ConnectX-4 Lx sent, and a UC SEND Only: frames that scapy's tests have from hardware.
+    #[test]
+    fn frames_of_hardware() {
+        let cnp = "e41d2dab2bc27cfe90643b32080045c2003c718c4000401191610a0011010a001201000012b7002800008100ffff40000118\
+                   000000000000000000000000000000000000000082fd002a";
+        let send = "248a07a8fa22248a07a8fa22080045010040047840004011b4d5c0a80007c0a80007c00012b7002caca22460ffff000000d3\
+                    00cf17104630818be28935d90e9a95505401be885e50000078f353f3";
+        for frame in [cnp, send] {
+            let frame = hex(frame);
+            let facts = facts(&frame, Class::RoceV2, 14, 42);
+            assert_eq!(check(&frame, &facts, &Table), Icrc::Ok);
+        }
+    }
+
     #[test]
     fn every_bit_counts_unless_masked() {
         for (frame, facts) in lab() {
