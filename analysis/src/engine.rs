@@ -51,7 +51,7 @@ impl Engine {
     /// The part of an engine that one of `parts` threads computes.
     #[must_use]
     pub fn part(config: Config, part: usize, parts: usize) -> Self {
-        let most = (config.most_flows / SHARDS).max(1);
+        let most = config.most_flows / SHARDS;
         let parts = parts.max(1);
         Self {
             shards: (0..SHARDS).map(|_| Shard::new(most, config.idle)).collect(),

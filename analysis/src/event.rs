@@ -7,7 +7,7 @@ use rocetop_parsers::{Bytes, Facts, Nanos};
 
 /// The number of a frame: its file, by position on the command line, and its place there, from 1 as Wireshark counts.
 ///
-/// Ordered by file first. Shown as the place alone; [`FrameNo::of`] puts a file name before it.
+/// Ordered by file first. Shown as the place alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct FrameNo(u64);
@@ -34,11 +34,6 @@ impl FrameNo {
     #[must_use]
     pub const fn place(self) -> u64 {
         self.0 & ((1 << Self::PLACE_BITS) - 1)
-    }
-
-    /// Shown as `FILE:12`, for runs over several files.
-    pub fn of(self, file: impl fmt::Display) -> impl fmt::Display {
-        fmt::from_fn(move |f| write!(f, "{file}:{}", self.place()))
     }
 }
 
@@ -77,6 +72,5 @@ mod tests {
         }
         assert!(FrameNo::new(0, 99) < FrameNo::new(1, 1));
         assert_eq!(FrameNo::new(3, 12).to_string(), "12");
-        assert_eq!(FrameNo::new(3, 12).of("a.pcap").to_string(), "a.pcap:12");
     }
 }

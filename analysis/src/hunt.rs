@@ -8,7 +8,7 @@ use rocetop_parsers::{Addr, sport};
 
 use crate::event::Packet;
 use crate::flow::{Flow, Index, Key, NONE};
-use crate::pairing::{Grade, VOTES, only_port, ports_verify};
+use crate::pairing::{Grade, Hunt, VOTES, only_port, ports_verify};
 use crate::shard::{Shard, hash_addresses, hash_key};
 
 /// Unpaired flows of one address pair that are looked at; beyond this many, a match would prove little.
@@ -141,41 +141,39 @@ impl Shard {
         }
     }
 
-    /// Pairs what the evidence of the whole capture allows: answers that only ever pointed to one flow, then equal
-    /// ports that no other flow of these hosts has.
+    /// Pairs what the evidence of the whole capture allows, the best first.
     pub(crate) fn settle(&mut self) {
-        let unpaired = |shard: &Self, i: Index| {
-            shard
-                .flows
-                .get(i as usize)
-                .is_some_and(|f| f.peer == NONE && f.counters.tally.packets != 0 && f.transport != Transport::Ud)
-        };
         self.settle_by_hash();
+        self.settle_by_answers();
+        self.settle_by_ports();
+    }
+
+    /// A flow that waits for its other direction.
+    fn waiting(&self, index: Index) -> Option<&Flow> {
+        self.flows.get(index as usize).filter(|f| waits(f))
+    }
+
+    /// Pairs by answers that only ever pointed to one flow.
+    fn settle_by_answers(&mut self) {
         for index in 0..self.flows.len() as Index {
-            let Some(suspect) = self.flows.get(index as usize).map(|f| f.hunt.suspect) else { continue };
-            if suspect == NONE || !unpaired(self, index) || !unpaired(self, suspect) {
-                continue;
-            }
-            let psn = self.flows.get(index as usize).map(|f| f.hunt.psn).unwrap_or_default();
-            let Some(suspected) = self.flows.get(suspect as usize).filter(|f| f.is_near(psn)) else { continue };
-            let key = suspected.key;
+            let Some(Hunt { suspect, psn, .. }) = self.waiting(index).map(|f| f.hunt) else { continue };
+            let Some(key) = self.waiting(suspect).filter(|f| f.is_near(psn)).map(|f| f.key) else { continue };
             if self.only_hunted(&key, |f| f.hunt.suspect == suspect) == Some(index) {
                 self.pair(index, suspect, Grade::Ack);
             }
         }
+    }
+
+    /// Pairs by equal ports that no other flow of these hosts has.
+    fn settle_by_ports(&mut self) {
         let ports = self.ports();
         for index in 0..self.flows.len() as Index {
-            if !unpaired(self, index) {
-                continue;
-            }
-            let Some((key, port)) = self.flows.get(index as usize).and_then(|f| Some((f.key, only_port(f)?))) else {
-                continue;
-            };
+            let Some(flow) = self.waiting(index) else { continue };
+            let Some(port) = only_port(flow) else { continue };
             let only = |src, dst| ports.get(&(src, dst, port)).copied().flatten();
-            if let (Some(own), Some(other)) = (only(key.src, key.dst), only(key.dst, key.src))
-                && own == index
-                && unpaired(self, other)
-                && self.same_transport(index, other)
+            let Some(other) = only(flow.key.dst, flow.key.src).filter(|&i| i != index) else { continue };
+            if only(flow.key.src, flow.key.dst) == Some(index)
+                && self.waiting(other).is_some_and(|f| f.transport == flow.transport)
             {
                 self.pair(index, other, Grade::Ports);
             }
@@ -185,23 +183,20 @@ impl Shard {
     /// Pairs by port hash what had too many rivals when it came.
     fn settle_by_hash(&mut self) {
         let mut by_port: HashMap<(Addr, Addr, u16), Vec<Index>> = HashMap::new();
-        let waits = |f: &Flow| f.peer == NONE && !f.replaced && f.counters.tally.packets != 0 && numbered(f.transport);
         for (index, flow) in (0..).zip(&self.flows).filter(|(_, f)| waits(f)) {
             if let Some(port) = only_port(flow) {
                 by_port.entry((flow.key.src, flow.key.dst, port)).or_default().push(index);
             }
         }
         for index in 0..self.flows.len() as Index {
-            let Some(flow) = self.flows.get(index as usize).filter(|f| waits(f)) else { continue };
+            let Some(flow) = self.waiting(index) else { continue };
             let Some(port) = only_port(flow) else { continue };
             // The way back has the same port, or that of its sender's own hash: the queue pair that this flow goes to.
             let ports = [port, sport::of_rxe_source(flow.key.qp())];
             let ports = ports.get(..if ports[0] == ports[1] { 1 } else { 2 }).unwrap_or_default();
             // Where a port says little, as one that all share, the hash would say little more.
             let back = |&port: &u16| by_port.get(&(flow.key.dst, flow.key.src, port)).filter(|l| l.len() <= HUNTED);
-            let fits = |&&i: &&Index| {
-                i != index && self.flows.get(i as usize).is_some_and(|f| waits(f) && ports_verify(flow, f))
-            };
+            let fits = |&&i: &&Index| i != index && self.waiting(i).is_some_and(|f| ports_verify(flow, f));
             let mut fits = ports.iter().filter_map(back).flatten().filter(fits);
             if let (Some(&only), None) = (fits.next(), fits.next()) {
                 self.pair(index, only, Grade::PortHash);
@@ -222,9 +217,9 @@ impl Shard {
         }
         ports
     }
+}
 
-    fn same_transport(&self, a: Index, b: Index) -> bool {
-        let of = |i: Index| self.flows.get(i as usize).map(|f| f.transport);
-        a != b && of(a) == of(b)
-    }
+/// Whether a flow is one that a peer is looked for: connected, alive, alone.
+fn waits(flow: &Flow) -> bool {
+    flow.peer == NONE && !flow.replaced && flow.counters.tally.packets != 0 && numbered(flow.transport)
 }

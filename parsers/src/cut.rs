@@ -36,7 +36,6 @@ pub enum Layer {
     Feth,
     Mad,
     Cm,
-    Icrc,
 }
 
 impl fmt::Display for Layer {
@@ -71,7 +70,6 @@ impl fmt::Display for Layer {
             Layer::Feth => "FETH",
             Layer::Mad => "MAD",
             Layer::Cm => "CM",
-            Layer::Icrc => "ICRC",
         })
     }
 }

@@ -172,22 +172,11 @@ impl Mtu {
     }
 
     /// Keeps only the MTUs under which a READ of `length` takes `psns`, if there are any.
-    pub fn narrow(&mut self, length: u32, psns: u32) -> bool {
-        if let Some(mtu) = self.get() {
-            return span(length, mtu) == psns;
+    pub fn narrow(&mut self, length: u32, psns: u32) {
+        let fits = (0..5).filter(|bit| span(length, 256 << bit) == psns).fold(0, |all, bit| all | 1 << bit);
+        if self.candidates & fits != 0 {
+            self.candidates &= fits;
         }
-        let mut fits = 0;
-        let mut bit = 0;
-        while bit < 5 {
-            if self.candidates & 1 << bit != 0 && span(length, 256 << bit) == psns {
-                fits |= 1 << bit;
-            }
-            bit += 1;
-        }
-        if fits != 0 {
-            self.candidates = fits;
-        }
-        fits != 0
     }
 }
 

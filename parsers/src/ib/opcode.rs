@@ -113,17 +113,6 @@ impl Traits {
     pub const IETH: u16 = 1 << 13;
     /// FLUSH extended header.
     pub const FETH: u16 = 1 << 14;
-    /// Any header after the BTH.
-    pub const EXTENDED: u16 = Self::RDETH
-        | Self::DETH
-        | Self::XRCETH
-        | Self::RETH
-        | Self::ATOMIC_ETH
-        | Self::AETH
-        | Self::ATOMIC_ACK_ETH
-        | Self::IMM
-        | Self::IETH
-        | Self::FETH;
 
     /// Whether all bits of `what` are set.
     #[inline(always)]

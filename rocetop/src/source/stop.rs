@@ -32,9 +32,3 @@ impl Stop {
         Arc::clone(&self.0)
     }
 }
-
-impl From<Arc<AtomicBool>> for Stop {
-    fn from(flag: Arc<AtomicBool>) -> Self {
-        Self(flag)
-    }
-}
