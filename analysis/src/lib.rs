@@ -1,6 +1,7 @@
 //! From packets to per-queue-pair stories.
 //!
-//! Owns: the flow table, PSN accounting of request and response spaces, pairing of directions, mirror copies, sums.
+//! Owns: the flow table, PSN accounting of request and response spaces, pairing of directions, mirror copies, sums, the
+//! stories of requests, the detectors.
 //! May use: `rocetop-parsers`. Pure: no I/O, no clock, no threads; time is in the events. Memory grows with queue
 //! pairs, never with packets.
 #![forbid(unsafe_code)]
@@ -10,18 +11,23 @@ mod copies;
 mod flow;
 mod headers;
 mod hunt;
+mod ledger;
 mod pairing;
 mod responses;
 mod seen;
 mod shard;
 
+pub mod detect;
 pub mod engine;
 pub mod event;
 pub mod report;
+pub mod story;
 pub mod totals;
 
+pub use detect::{Finding, Severity};
 pub use engine::{Config, Engine, SHARDS};
 pub use event::{FrameNo, Packet};
+pub use ledger::Ledger;
 pub use pairing::Grade;
 pub use shard::Evicted;
 pub use totals::Totals;

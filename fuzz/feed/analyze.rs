@@ -8,7 +8,7 @@ use rocetop::report::{json, text};
 use rocetop::run::{Options, Outcome, run};
 use rocetop::source::Timeline;
 use rocetop_analysis::Config;
-use rocetop_analysis::report::Ledger;
+use rocetop_analysis::Ledger;
 use rocetop_parsers::Nanos;
 use serde_json::Value;
 
@@ -30,7 +30,7 @@ pub(crate) fn feed(data: &[u8]) {
 
 /// Writes both reports and checks the sums of the one for programs.
 fn reported(outcome: &Outcome) {
-    let ledger = Ledger::new(&outcome.engine);
+    let ledger = Ledger::new(&outcome.engine, Vec::new());
     let mut page = Vec::new();
     let shown = text::Shown { chosen: Selection::default(), top: 10 };
     assert!(text::write(&mut page, &outcome.captures, &ledger, &shown).is_ok());

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rocetop::report::{json, select::Selection};
 use rocetop::run::{self, Options};
 use rocetop::source::Timeline;
-use rocetop_analysis::report::Ledger;
+use rocetop_analysis::Ledger;
 
 /// The bundled captures, in the order of their names.
 fn captures() -> Vec<PathBuf> {
@@ -27,7 +27,7 @@ fn report<P: AsRef<Path>>(paths: &[P], threads: usize) -> String {
     let options = Options { threads, ..Options::default() };
     let outcome = run::run(Timeline::open(paths).unwrap(), &options, |_, _| {});
     let mut out = Vec::new();
-    json::write(&mut out, &outcome.captures, &Ledger::new(&outcome.engine), &Selection::default()).unwrap();
+    json::write(&mut out, &outcome.captures, &Ledger::new(&outcome.engine, Vec::new()), &Selection::default()).unwrap();
     String::from_utf8(out).unwrap()
 }
 

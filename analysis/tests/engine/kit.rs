@@ -1,6 +1,7 @@
 //! Packets for tests: the facts that a tap would have seen, built by hand.
 
-use rocetop_analysis::report::{ConnectionReport, FlowReport, Ledger, TotalsReport};
+use rocetop_analysis::Ledger;
+use rocetop_analysis::report::{ConnectionReport, FlowReport, TotalsReport};
 use rocetop_analysis::{Config, Engine, FrameNo, Packet};
 use rocetop_parsers::facts::{Class, Flags};
 use rocetop_parsers::ib::aeth::{Aeth, NakCode, Syndrome};
@@ -129,7 +130,7 @@ impl Tap {
 
     pub(crate) fn finish(self) -> Seen {
         let engine = Engine::merge(vec![self.engine]);
-        let ledger = Ledger::new(&engine);
+        let ledger = Ledger::new(&engine, Vec::new());
         Seen { totals: ledger.totals(), flows: ledger.flows().collect(), connections: ledger.connections().collect() }
     }
 }

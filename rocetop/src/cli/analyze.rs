@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use rocetop_analysis::Config;
-use rocetop_analysis::report::Ledger;
+use rocetop_analysis::Ledger;
 use rocetop_parsers::Nanos;
 
 use super::Exit;
@@ -109,7 +109,8 @@ fn with_progress(timeline: Timeline, options: &Options) -> Outcome {
 }
 
 fn print(args: &Args, outcome: &Outcome) -> io::Result<()> {
-    let ledger = Ledger::new(&outcome.engine);
+    let names = outcome.captures.iter().map(|c| c.path.clone()).collect();
+    let ledger = Ledger::new(&outcome.engine, names);
     let chosen = Selection { qpn: args.qpn, host: args.host.clone() };
     let captures = &outcome.captures;
     if args.json {

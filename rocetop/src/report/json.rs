@@ -2,9 +2,11 @@
 //! no more memory than one.
 
 use std::cell::Cell;
+use std::collections::HashSet;
 use std::io::{self, Write};
 
-use rocetop_analysis::report::{ConnectionReport, FlowReport, Ledger};
+use rocetop_analysis::report::{ConnectionReport, FlowReport};
+use rocetop_analysis::{Finding, Ledger};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
@@ -43,12 +45,22 @@ impl Serialize for Report<'_> {
         report.serialize_field("flows", &Each(Cell::new(Some(self.flows()))))?;
         report.serialize_field("connections", &Each(Cell::new(Some(self.connections()))))?;
         report.serialize_field("taps", &[(); 0])?;
-        report.serialize_field("findings", &[(); 0])?;
+        report.serialize_field("findings", &self.findings())?;
         report.end()
     }
 }
 
 impl Report<'_> {
+    /// Those of the chosen connections; what concerns the whole capture is always told.
+    fn findings(&self) -> Vec<Finding> {
+        let mut findings = self.ledger.findings().list;
+        if !self.chosen.is_all() {
+            let chosen: HashSet<u32> = self.connections().map(|c| c.id).collect();
+            findings.retain(|f| f.connection.is_none_or(|c| chosen.contains(&c)));
+        }
+        findings
+    }
+
     fn connections(&self) -> impl Iterator<Item = ConnectionReport> + '_ {
         self.ledger.connections().filter(|c| {
             self.chosen.is_all() || c.flows.iter().filter_map(|&f| self.ledger.flow(f)).any(|f| self.chosen.fits(&f))

@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 use std::io::{self, Write};
 
 use rocetop_analysis::Grade;
-use rocetop_analysis::report::{ConnectionReport, FlowReport, Ledger};
+use rocetop_analysis::Ledger;
+use rocetop_analysis::report::{ConnectionReport, FlowReport};
 
 use super::Shown;
 use super::figures::{bytes, count, counted, duration, share};

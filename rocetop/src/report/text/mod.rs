@@ -6,7 +6,8 @@ mod page;
 
 use std::io::{self, Write};
 
-use rocetop_analysis::report::{Ledger, TotalsReport};
+use rocetop_analysis::Ledger;
+use rocetop_analysis::report::TotalsReport;
 
 use self::connections::Story;
 use self::figures::{bytes, count, counted, duration, rate, share, time};

@@ -1,0 +1,250 @@
+//! Detectors: one file each, with a stable code and a page for the user.
+//!
+//! A detector judges what the reports of flows and captures say, so that whoever doubts it can check the same figures.
+//! Its module's documentation is the page that `rocetop explain CODE` prints.
+
+mod fatal_nak;
+
+use std::cmp::Reverse;
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use crate::Ledger;
+use crate::report::{ConnectionReport, FlowReport, FrameRef};
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Worth knowing.
+    Info,
+    /// Something costs performance.
+    Warning,
+    /// Something failed.
+    Critical,
+}
+
+/// A figure that crossed a threshold, or a fact.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// A count, a time in nanoseconds, a size in bytes: the name says it.
+    Number(u64),
+    /// Anything else.
+    Text(String),
+}
+
+impl From<u64> for Value {
+    fn from(n: u64) -> Self {
+        Self::Number(n)
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+/// The figures that a finding rests on, in the order in which they are told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Evidence(pub Vec<(&'static str, Value)>);
+
+impl Evidence {
+    /// With one more figure.
+    #[must_use]
+    pub fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+        self.0.push((name, value.into()));
+        self
+    }
+}
+
+impl Serialize for Evidence {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (name, value) in &self.0 {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+/// Something that a person should know.
+#[derive(Clone, Debug, Serialize)]
+pub struct Finding {
+    /// Stable code of the rule.
+    pub code: &'static str,
+    /// How bad it is.
+    pub severity: Severity,
+    /// One line: what is the matter, with the figures that matter most.
+    pub title: String,
+    /// Id of the flow, where it is one flow's.
+    pub flow: Option<u32>,
+    /// Id of the connection, where it is one connection's.
+    pub connection: Option<u32>,
+    /// Time span, in nanoseconds since 1970.
+    pub first_ns: u64,
+    /// Its end.
+    pub last_ns: u64,
+    /// Some of the frames that show it.
+    pub frames: Vec<FrameRef>,
+    /// The figures that it rests on.
+    pub evidence: Evidence,
+    /// What to do next.
+    pub advice: String,
+}
+
+/// One connection, as a detector sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Case<'a> {
+    /// The connection.
+    pub connection: &'a ConnectionReport,
+    /// Its flows, one or two.
+    pub flows: &'a [FlowReport],
+}
+
+impl<'a> Case<'a> {
+    /// Each flow with the other direction, where that is known.
+    pub fn directions(self) -> impl Iterator<Item = (&'a FlowReport, Option<&'a FlowReport>)> {
+        let flows = self.flows;
+        // The only other one, if any.
+        flows.iter().enumerate().map(move |(n, flow)| (flow, flows.get(1 - n.min(1)).filter(|o| o.id != flow.id)))
+    }
+}
+
+/// What a rule looks at.
+pub enum Judge {
+    /// One connection at a time.
+    Connection(fn(&Case<'_>, &mut dyn FnMut(Finding))),
+    /// The capture as a whole.
+    Capture(fn(&Ledger<'_>, &mut dyn FnMut(Finding))),
+}
+
+/// A detector.
+pub struct Rule {
+    /// Stable code, `RT` and three digits.
+    pub code: &'static str,
+    /// Name: the file's.
+    pub name: &'static str,
+    /// One line for the list.
+    pub title: &'static str,
+    /// The worst that it says.
+    pub severity: Severity,
+    /// What it needs to see.
+    pub needs: &'static str,
+    /// The source file, whose documentation is the page.
+    source: &'static str,
+    judge: Judge,
+}
+
+impl Rule {
+    /// The page for the user: the documentation of the detector's module.
+    pub fn page(&self) -> impl Iterator<Item = &'static str> {
+        let doc = |line: &'static str| line.strip_prefix("//!").map(|text| text.strip_prefix(' ').unwrap_or(text));
+        self.source.lines().map_while(doc)
+    }
+}
+
+/// All detectors, by code.
+pub static RULES: &[Rule] = &[fatal_nak::RULE];
+
+/// The rule with this code, in any case.
+#[must_use]
+pub fn rule(code: &str) -> Option<&'static Rule> {
+    RULES.iter().find(|r| r.code.eq_ignore_ascii_case(code))
+}
+
+/// Findings kept per rule: a fabric that fails makes the same one for every queue pair.
+pub const MOST: usize = 256;
+
+/// What the detectors found.
+#[derive(Clone, Debug, Default)]
+pub struct Findings {
+    /// The worst first, then by time.
+    pub list: Vec<Finding>,
+    /// By code: those beyond the ones kept.
+    pub more: Vec<(&'static str, u64)>,
+}
+
+/// Lets every rule look at everything.
+pub(crate) fn findings(ledger: &Ledger<'_>) -> Findings {
+    let mut kept: Vec<(Vec<Finding>, u64)> = RULES.iter().map(|_| (Vec::new(), 0)).collect();
+    let keep = |(list, more): &mut (Vec<Finding>, u64), finding| {
+        list.push(finding);
+        // Now and then, so that a million of them take no more memory than a few.
+        if list.len() >= 2 * MOST {
+            *more += sift(list);
+        }
+    };
+    for (rule, kept) in RULES.iter().zip(&mut kept) {
+        if let Judge::Capture(judge) = rule.judge {
+            judge(ledger, &mut |finding| keep(kept, finding));
+        }
+    }
+    for connection in ledger.connections() {
+        let flows: Vec<FlowReport> = connection.flows.iter().filter_map(|&id| ledger.flow(id)).collect();
+        let case = Case { connection: &connection, flows: &flows };
+        for (rule, kept) in RULES.iter().zip(&mut kept) {
+            if let Judge::Connection(judge) = rule.judge {
+                judge(&case, &mut |finding| keep(kept, finding));
+            }
+        }
+    }
+    let mut all = Findings::default();
+    for (rule, (mut list, mut more)) in RULES.iter().zip(kept) {
+        more += sift(&mut list);
+        all.list.append(&mut list);
+        if more != 0 {
+            all.more.push((rule.code, more));
+        }
+    }
+    all.list.sort_by_key(|f| (Reverse(f.severity), f.first_ns, f.code));
+    all
+}
+
+/// Keeps the worst and earliest; returns how many went.
+fn sift(list: &mut Vec<Finding>) -> u64 {
+    let over = list.len().saturating_sub(MOST);
+    if over != 0 {
+        list.sort_by_key(|f| (Reverse(f.severity), f.first_ns));
+        list.truncate(MOST);
+    }
+    over as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn the_list_is_the_folder() {
+        let folder = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/detect")).unwrap();
+        let files: BTreeSet<String> = folder
+            .map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
+            .filter(|name| name != "mod")
+            .collect();
+        let listed: BTreeSet<String> = RULES.iter().map(|r| r.name.to_owned()).collect();
+        assert_eq!(files, listed);
+        assert!(RULES.iter().map(|r| r.code).is_sorted_by(|a, b| a < b));
+    }
+
+    #[test]
+    fn every_rule_has_a_page() {
+        for rule in RULES {
+            let page: Vec<_> = rule.page().collect();
+            for part in [
+                "What it detects",
+                "Why it hurts",
+                "How it decides",
+                "What could fool it",
+                "What to do next",
+                "References",
+            ] {
+                assert!(page.iter().any(|line| line.contains(part)), "{}: {part}", rule.code);
+            }
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! The flows of a finished run, numbered, each as the report has it.
+
+use rocetop_parsers::facts::Class;
+use rocetop_parsers::fold::numbered;
+use rocetop_parsers::ib::opcode::Transport;
+
+use crate::detect::{self, Findings};
+use crate::engine::Engine;
+use crate::event::FrameNo;
+use crate::flow::{Flow, Index, NONE, SEVERAL};
+use crate::pairing::Grade;
+use crate::report::{
+    ConnectionReport, EcnReport, FlowReport, FrameRef, IcrcReport, NaksReport, Opcodes, RequestsReport,
+    ResponsesReport, TotalsReport, VlanReport,
+};
+use crate::totals::Totals;
+
+/// Where a flow lives.
+type Seat = (u32, Index);
+
+/// The flows of a finished run in the order of their first frames, with their ids.
+pub struct Ledger<'a> {
+    engine: &'a Engine,
+    /// By id.
+    order: Vec<Seat>,
+    /// By shard and index: the id and the connection.
+    ids: Vec<Vec<(u32, u32)>>,
+    /// By connection: the id of its first flow.
+    connections: Vec<u32>,
+    mirror_copies: u64,
+    /// Names of the files, where there are several.
+    files: Vec<String>,
+}
+
+impl<'a> Ledger<'a> {
+    /// Numbers the flows and connections of an engine whose parts were merged. `files` are the names of the captures,
+    /// in their order, to tell frames apart by; one or none needs no name.
+    #[must_use]
+    pub fn new(engine: &'a Engine, files: Vec<String>) -> Self {
+        let mut order: Vec<Seat> = Vec::new();
+        let mut ids = Vec::new();
+        let mut mirror_copies = 0;
+        for (shard, flows) in engine.shards().iter().map(|s| &s.flows).enumerate() {
+            ids.push(vec![(NONE, NONE); flows.len()]);
+            let live = flows.iter().enumerate().filter(|(_, f)| f.counters.tally.packets != 0);
+            order.extend(live.map(|(index, flow)| {
+                mirror_copies += flow.mirrored(flow_at(engine, (shard as u32, flow.peer))).tally.packets;
+                (shard as u32, index as Index)
+            }));
+        }
+        let mut ledger = Self { engine, order, ids, connections: Vec::new(), mirror_copies, files };
+        let engine = ledger.engine;
+        ledger.order.sort_unstable_by_key(|&seat| flow_at(engine, seat).map(|f| f.first_frame));
+        for id in 0..ledger.order.len() as u32 {
+            let Some(&seat) = ledger.order.get(id as usize) else { continue };
+            let Some(peer) = flow_at(engine, seat).map(|f| f.peer) else { continue };
+            let connection = match ledger.at((seat.0, peer)) {
+                // A peer that has moved on to another life does not point back.
+                Some((_, known))
+                    if known != NONE && flow_at(engine, (seat.0, peer)).is_some_and(|p| p.peer == seat.1) =>
+                {
+                    known
+                }
+                _ => {
+                    ledger.connections.push(id);
+                    ledger.connections.len() as u32 - 1
+                }
+            };
+            if let Some(slot) = ledger.ids.get_mut(seat.0 as usize).and_then(|s| s.get_mut(seat.1 as usize)) {
+                *slot = (id, connection);
+            }
+        }
+        ledger
+    }
+
+    fn at(&self, seat: Seat) -> Option<(u32, u32)> {
+        self.ids.get(seat.0 as usize)?.get(seat.1 as usize).copied()
+    }
+
+    /// Number of flows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Whether no flow was seen.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    /// Sums over all frames.
+    #[must_use]
+    pub fn totals(&self) -> TotalsReport {
+        let t: &Totals = self.engine.totals();
+        let [not_ect, ect1, ect0, ce] = t.ecn;
+        let [ok, bad, unknown] = t.icrc;
+        TotalsReport {
+            frames: t.frames(),
+            bytes: t.bytes.0,
+            roce_frames: t.rocev2,
+            rocev1_frames: t.rocev1,
+            infiniband_frames: t.infiniband,
+            pfc_frames: t.pause,
+            other_frames: t.other,
+            undecodable_frames: t.undecodable,
+            mirror_copies: self.mirror_copies,
+            icrc: IcrcReport { ok, bad, unknown },
+            ecn: EcnReport { not_ect, ect0, ect1, ce },
+            cnp: t.cnps(),
+            opcodes: Opcodes(t.opcodes.clone()),
+            evicted: self.engine.evicted().into(),
+            aged_out: self.engine.aged_out().into(),
+        }
+    }
+
+    /// A frame as a reader finds it.
+    #[must_use]
+    pub fn frame(&self, frame: FrameNo) -> FrameRef {
+        match self.files.get(usize::from(frame.file())) {
+            Some(name) if self.files.len() > 1 => FrameRef::In(format!("{name}:{}", frame.place())),
+            _ => FrameRef::Place(frame.place()),
+        }
+    }
+
+    /// What the detectors found, the worst first.
+    #[must_use]
+    pub fn findings(&self) -> Findings {
+        detect::findings(self)
+    }
+
+    /// All flows, by id.
+    pub fn flows(&self) -> impl Iterator<Item = FlowReport> + '_ {
+        (0..self.order.len() as u32).filter_map(|id| self.flow(id))
+    }
+
+    /// The flow with this id.
+    #[must_use]
+    pub fn flow(&self, id: u32) -> Option<FlowReport> {
+        let &seat = self.order.get(id as usize)?;
+        let flow = flow_at(self.engine, seat)?;
+        let (_, connection) = self.at(seat)?;
+        Some(report(flow, flow_at(self.engine, (seat.0, flow.peer)), id, connection))
+    }
+
+    /// All connections, by id.
+    pub fn connections(&self) -> impl Iterator<Item = ConnectionReport> + '_ {
+        (0u32..).zip(&self.connections).filter_map(|(id, &first)| {
+            let &seat = self.order.get(first as usize)?;
+            let flow = flow_at(self.engine, seat)?;
+            let peer = self.at((seat.0, flow.peer)).filter(|&(_, connection)| connection == id);
+            let flows = std::iter::once(first).chain(peer.map(|(flow, _)| flow)).collect();
+            let paired_by = if peer.is_some() { flow.grade } else { Grade::Unpaired };
+            Some(ConnectionReport { id, flows, paired_by })
+        })
+    }
+}
+
+fn flow_at(engine: &Engine, seat: Seat) -> Option<&Flow> {
+    engine.shards().get(seat.0 as usize)?.flows.get(seat.1 as usize)
+}
+
+fn report(flow: &Flow, peer: Option<&Flow>, id: u32, connection: u32) -> FlowReport {
+    let c = &flow.counters;
+    let copies = flow.mirrored(peer);
+    let t = &c.tally;
+    let off = &copies.tally;
+    let counts = numbered(flow.transport) && t.requests != 0;
+    let seen_again = flow.seen_again - copies.again;
+    let behind = c.behind - copies.again;
+    let nak = |code: usize| t.naks.get(code).zip(off.naks.get(code)).map_or(0, |(n, o)| n - o);
+    FlowReport {
+        id,
+        src: flow.key.src.to_string(),
+        dst: flow.key.dst.to_string(),
+        dst_qp: flow.key.qp().0,
+        transport: flow.transport.name(),
+        class: match flow.key.class() {
+            Class::RoceV1 => "rocev1",
+            Class::Infiniband => "infiniband",
+            _ => "rocev2",
+        },
+        epoch: flow.epoch,
+        udp_sports: if flow.key.class() == Class::RoceV2 { flow.headers.sports.values().to_vec() } else { Vec::new() },
+        dscp: flow.headers.dscp.values().to_vec(),
+        vlan: flow
+            .headers
+            .vlans
+            .values()
+            .iter()
+            .map(|&tci| VlanReport { id: tci & 0xfff, pcp: (tci >> 13) as u8 })
+            .collect(),
+        ttl: flow.headers.ttls.values().to_vec(),
+        more_values: flow.headers.more(),
+        src_qp: (flow.transport == Transport::Ud && flow.src_qp != SEVERAL).then_some(flow.src_qp.0),
+        packets: t.packets - off.packets,
+        bytes: t.bytes.0 - off.bytes.0,
+        first_ns: c.first.0,
+        last_ns: c.last.0,
+        first_frame: flow.first_frame.place(),
+        connection,
+        mtu: c.mtu.get(),
+        mirror_copies: off.packets,
+        icrc_bad: flow.icrc_bad,
+        requests: RequestsReport {
+            packets: t.requests - off.requests,
+            first_psn: counts.then_some(c.first_psn.get()),
+            next_psn: counts.then_some(c.next_psn.get()),
+            messages: flow.messages() - (off.messages - copies.messages_again),
+            message_bytes: flow.message_bytes.0 - copies.message_bytes.0,
+            seen_again,
+            behind,
+            filled: behind - seen_again,
+            gaps: u64::from(c.gaps),
+            gap_psns: c.gap_psns,
+            never_seen: flow.never_seen(),
+        },
+        responses: flow.responses.as_ref().map_or_else(ResponsesReport::default, |r| ResponsesReport {
+            packets: t.responses - off.responses,
+            seen_again: r.seen_again - copies.responses_again,
+            gaps: r.gaps,
+            gap_psns: r.gap_psns,
+        }),
+        acks: t.acks - off.acks,
+        naks: NaksReport {
+            psn_sequence_error: nak(0),
+            invalid_request: nak(1),
+            remote_access_error: nak(2),
+            remote_operational_error: nak(3),
+            other: t.naks_other - off.naks_other,
+        },
+        rnr_naks: t.rnr_naks - off.rnr_naks,
+        cnps: t.cnps - off.cnps,
+        ce: t.ce - off.ce,
+        story: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_flow_stays_small() {
+        assert!(size_of::<crate::flow::Flow>() <= 352);
+    }
+}

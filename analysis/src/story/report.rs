@@ -1,0 +1,189 @@
+//! A story in the shape of the report contract.
+
+use serde::Serialize;
+
+use crate::report::FrameRef;
+
+/// The end of the path that the tap stands at, as seen from the requester (`src`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Near {
+    /// The requester's: what is lost of its requests is lost behind the tap.
+    Src,
+    /// The responder's.
+    Dst,
+    /// Somewhere on the way: requests are lost before the tap and behind it.
+    Between,
+    /// The packets do not tell.
+    #[default]
+    Unknown,
+}
+
+/// Why a request was sent again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// A NAK for a PSN sequence error asked for it.
+    Nak,
+    /// No answer came in time.
+    Timeout,
+    /// The receiver was not ready.
+    Rnr,
+    /// What is left of a READ was asked for again.
+    ReadReissue,
+    /// The packets do not tell: the other direction was not seen, or the network made the copy.
+    #[default]
+    Unknown,
+}
+
+/// How the sender recovers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Recovery {
+    /// It sends everything again from the packet that was lost.
+    GoBackN,
+    /// It sends only what was lost.
+    Selective,
+    /// It was never seen to recover.
+    #[default]
+    NoneSeen,
+}
+
+/// What an episode was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Requests were lost between the requester and the tap.
+    LostBeforeTap,
+    /// Requests were lost or late behind the tap, which cannot tell these two apart.
+    LostOrLate,
+    /// Requests arrived in another order than they were sent in.
+    Reordered,
+    /// The network delivered a request twice.
+    DuplicatedByNetwork,
+    /// The answer was lost; the requests were not.
+    AckLost,
+    /// A timeout: either the request or its answer was lost or late.
+    RequestOrAckLost,
+    /// A READ or atomic response was lost.
+    ResponseLost,
+    /// The capture lacks packets that the network delivered.
+    MissedByCapture,
+    /// The receiver was not ready and said so.
+    Rnr,
+    /// The requester's timer ran out before the answer could come; nothing was lost.
+    EarlyTimeout,
+    /// Nothing answered any more, to the end of the capture.
+    Unanswered,
+    /// A NAK that ends the queue pair.
+    FatalNak,
+    /// A repeat without any evidence of its cause.
+    Unexplained,
+}
+
+/// Percentiles of a time, from a log histogram with two steps an octave: exact to a fifth, maximum and count exact.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "the contract names and explains them")]
+pub struct Spread {
+    pub count: u64,
+    pub p50: u64,
+    pub p99: u64,
+    pub max: u64,
+}
+
+/// Repeated requests, by cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Retransmissions {
+    /// All of them: `requests.seen_again`.
+    pub total: u64,
+    /// The parts of the total.
+    pub by_cause: ByCause,
+}
+
+/// Counts by [`Cause`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "as the causes")]
+pub struct ByCause {
+    pub nak: u64,
+    pub timeout: u64,
+    pub rnr: u64,
+    pub read_reissue: u64,
+    pub unknown: u64,
+}
+
+/// What speaks for the place of the tap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct NearEvidence {
+    /// Sequence errors about PSNs that had not passed the tap: lost or late before it.
+    pub naks_for_unseen: u64,
+    /// Sequence errors about PSNs that had passed the tap in order: lost or late behind it.
+    pub naks_for_seen: u64,
+    /// Routers that the requests had passed, by their TTL.
+    pub request_hops: Option<u8>,
+    /// Routers that the answers had passed.
+    pub answer_hops: Option<u8>,
+}
+
+/// One episode of a story.
+#[derive(Clone, Debug, Serialize)]
+pub struct EpisodeReport {
+    /// What it was.
+    pub kind: Kind,
+    /// Why the requester sent again, if it did.
+    pub cause: Option<Cause>,
+    /// When it began.
+    pub first_ns: u64,
+    /// When it was over.
+    pub last_ns: u64,
+    /// The frames that tell it, in order: trigger, NAK, first repeat...
+    pub frames: Vec<FrameRef>,
+    /// First and last PSN concerned.
+    pub psn: [u32; 2],
+    /// Packets lost, late or missed.
+    pub packets: u64,
+    /// Requests sent again because of it.
+    pub repeats: u64,
+}
+
+/// The story of the requests that a flow carries.
+#[derive(Clone, Debug, Default, Serialize)]
+#[allow(missing_docs, reason = "the contract names and explains them")]
+pub struct StoryReport {
+    pub near: Near,
+    pub near_evidence: NearEvidence,
+    pub retransmissions: Retransmissions,
+    pub lost_before_tap: u64,
+    pub lost_after_tap: u64,
+    pub lost_or_late: u64,
+    pub reordered: u64,
+    pub duplicated_by_network: u64,
+    pub lost_acks: u64,
+    pub lost_responses: u64,
+    pub missed_by_capture: u64,
+    pub recovery: Recovery,
+    pub nak_generation_ns: Spread,
+    pub nak_reaction_ns: Spread,
+    pub message_ns: Spread,
+    pub rtt_ns: Spread,
+    pub timeout_ns: Option<u64>,
+    /// Times that the requester's timer ran out.
+    pub timeouts: u64,
+    pub rnr_timer_us: Option<u64>,
+    /// Times that the receiver was not ready.
+    pub rnr_waits: u64,
+    pub stall_ns: u64,
+    /// Most request PSNs that were out without an answer.
+    pub most_in_flight: u32,
+    /// Highest PSN acknowledged, if any was.
+    pub last_acked_psn: Option<u32>,
+    /// Requests that no answer came for by the end of the capture, sent this many times each at least; 0 where the last
+    /// request was answered or sent once.
+    pub unanswered_tries: u32,
+    /// Sequence errors sent again for a hole that was open already (IBTA 9.7.5.2.1: one NAK a hole).
+    pub naks_repeated: u64,
+    /// Restarts after a sequence error at another PSN than the one that it names.
+    pub restarts_elsewhere: u64,
+    pub episodes: Vec<EpisodeReport>,
+    /// Episodes beyond those listed.
+    pub more_episodes: u64,
+}
