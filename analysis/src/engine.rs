@@ -4,6 +4,7 @@
 //! the shards and leaves the other packets alone; [`Engine::merge`] puts the parts together. So one thread and many
 //! compute the same thing.
 
+use hdrhistogram::Histogram as Precise;
 use rocetop_parsers::icrc::Icrc;
 use rocetop_parsers::{Addr, Bytes, Detail, Facts, Nanos};
 
@@ -22,12 +23,14 @@ pub struct Config {
     pub most_flows: usize,
     /// Flows idle for longer than this make room for new ones; `None` keeps them.
     pub idle: Option<Nanos>,
+    /// Whether stories are told: what was lost, why it was sent again, how long it took. Counts need none.
+    pub stories: bool,
 }
 
 impl Default for Config {
     fn default() -> Self {
         // A bit over a million: four hundred megabytes in a flood of single packets.
-        Self { most_flows: 1 << 20, idle: None }
+        Self { most_flows: 1 << 20, idle: None, stories: true }
     }
 }
 
@@ -36,6 +39,8 @@ impl Default for Config {
 pub struct Engine {
     shards: Vec<Shard>,
     totals: Totals,
+    /// Times of all messages.
+    messages: Precise<u32>,
     part: usize,
     /// The shards that are this part's, one bit each.
     owned: u64,
@@ -54,8 +59,9 @@ impl Engine {
         let most = config.most_flows / SHARDS;
         let parts = parts.max(1);
         Self {
-            shards: (0..SHARDS).map(|_| Shard::new(most, config.idle)).collect(),
+            shards: (0..SHARDS).map(|_| Shard::new(most, &config)).collect(),
             totals: Totals::default(),
+            messages: precise(),
             part,
             owned: (0..SHARDS).filter(|shard| shard % parts == part).fold(0, |all, shard| all | 1 << shard),
         }
@@ -88,7 +94,7 @@ impl Engine {
         if packet.facts.is_rdma()
             && let Some(shard) = self.shards.get_mut(shard_of(packet.facts.src, packet.facts.dst))
         {
-            shard.packet(packet);
+            shard.packet(packet, &mut self.messages);
         }
     }
 
@@ -114,6 +120,8 @@ impl Engine {
         let mut whole = parts.next().unwrap_or_else(|| Self::new(Config::default()));
         for part in parts {
             whole.totals.merge(&part.totals);
+            // Fails where one of them cannot grow; both do.
+            let _ = whole.messages.add(&part.messages);
             for (index, shard) in part.shards.into_iter().enumerate() {
                 if part.owned >> index & 1 == 1
                     && let Some(slot) = whole.shards.get_mut(index)
@@ -135,6 +143,12 @@ impl Engine {
         &self.totals
     }
 
+    /// Times of all messages, from the first packet to the answer, in nanoseconds.
+    #[must_use]
+    pub fn messages(&self) -> &Precise<u32> {
+        &self.messages
+    }
+
     /// Flows that had to make room because the table was full.
     #[must_use]
     pub fn evicted(&self) -> Evicted {
@@ -150,6 +164,12 @@ impl Engine {
     pub(crate) fn shards(&self) -> &[Shard] {
         &self.shards
     }
+}
+
+/// Exact to a hundredth, in nanoseconds up to an hour: a queue pair that was silent for longer is another matter.
+fn precise() -> Precise<u32> {
+    const HOUR: u64 = 3_600_000_000_000;
+    Precise::new_with_bounds(1, HOUR, 2).expect("fails only for bounds that are none")
 }
 
 /// The shard of a frame: the same for both directions of a pair of addresses, 0 for a frame without any.

@@ -140,7 +140,8 @@ impl<'a> Ledger<'a> {
         let &seat = self.order.get(id as usize)?;
         let flow = flow_at(self.engine, seat)?;
         let (_, connection) = self.at(seat)?;
-        Some(report(flow, flow_at(self.engine, (seat.0, flow.peer)), id, connection))
+        let peer = flow_at(self.engine, (seat.0, flow.peer));
+        Some(report(flow, peer, id, connection, |f| self.frame(f)))
     }
 
     /// All connections, by id.
@@ -160,7 +161,13 @@ fn flow_at(engine: &Engine, seat: Seat) -> Option<&Flow> {
     engine.shards().get(seat.0 as usize)?.flows.get(seat.1 as usize)
 }
 
-fn report(flow: &Flow, peer: Option<&Flow>, id: u32, connection: u32) -> FlowReport {
+fn report(
+    flow: &Flow,
+    peer: Option<&Flow>,
+    id: u32,
+    connection: u32,
+    frame: impl Fn(FrameNo) -> FrameRef,
+) -> FlowReport {
     let c = &flow.counters;
     let copies = flow.mirrored(peer);
     let t = &c.tally;
@@ -168,6 +175,7 @@ fn report(flow: &Flow, peer: Option<&Flow>, id: u32, connection: u32) -> FlowRep
     let counts = numbered(flow.transport) && t.requests != 0;
     let seen_again = flow.seen_again - copies.again;
     let behind = c.behind - copies.again;
+    let story = flow.story(peer, seen_again, copies.doubled, frame);
     let nak = |code: usize| t.naks.get(code).zip(off.naks.get(code)).map_or(0, |(n, o)| n - o);
     FlowReport {
         id,
@@ -215,7 +223,7 @@ fn report(flow: &Flow, peer: Option<&Flow>, id: u32, connection: u32) -> FlowRep
             gap_psns: c.gap_psns,
             never_seen: flow.never_seen(),
         },
-        responses: flow.responses.as_ref().map_or_else(ResponsesReport::default, |r| ResponsesReport {
+        responses: flow.reads.responses().map_or_else(ResponsesReport::default, |r| ResponsesReport {
             packets: t.responses - off.responses,
             seen_again: r.seen_again - copies.responses_again,
             gaps: r.gaps,
@@ -232,7 +240,7 @@ fn report(flow: &Flow, peer: Option<&Flow>, id: u32, connection: u32) -> FlowRep
         rnr_naks: t.rnr_naks - off.rnr_naks,
         cnps: t.cnps - off.cnps,
         ce: t.ce - off.ce,
-        story: None,
+        story,
     }
 }
 

@@ -74,7 +74,11 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let options = Options {
         threads: args.threads,
-        engine: Config { most_flows: args.max_flows, idle: args.idle.map(|s| Nanos(s.saturating_mul(1_000_000_000))) },
+        engine: Config {
+            most_flows: args.max_flows,
+            idle: args.idle.map(|s| Nanos(s.saturating_mul(1_000_000_000))),
+            ..Config::default()
+        },
         filter: args.filter.as_deref().map(Filter::new).transpose()?,
     };
     let timeline = Timeline::open_with(&args.files, stop)?;
