@@ -56,11 +56,9 @@ impl Episode {
         self
     }
 
-    /// The frames that show it, in order.
+    /// The frames that show it, as they were told.
     pub(crate) fn shown(&self) -> impl Iterator<Item = FrameNo> {
-        let mut frames = self.frames;
-        frames.sort_unstable();
-        frames.into_iter().filter(|f| *f != FrameNo::default())
+        self.frames.into_iter().filter(|f| *f != FrameNo::default())
     }
 }
 
@@ -115,11 +113,11 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_named_once_and_in_order() {
+    fn frames_are_named_once() {
         let mark = |n| Some(Mark { frame: FrameNo::new(0, n), at: Nanos(n) });
         let episode = Episode::new(Kind::Rnr, None, Psn::new(1), Psn::new(1));
         let episode = episode.at(mark(9)).at(None).at(mark(4)).at(mark(9));
-        assert_eq!(episode.shown().map(FrameNo::place).collect::<Vec<_>>(), [4, 9]);
+        assert_eq!(episode.shown().map(FrameNo::place).collect::<Vec<_>>(), [9, 4]);
         assert_eq!((episode.first, episode.last), (Nanos(4), Nanos(9)));
     }
 }

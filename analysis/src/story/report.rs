@@ -136,7 +136,7 @@ pub struct EpisodeReport {
     pub first_ns: u64,
     /// When it was over.
     pub last_ns: u64,
-    /// The frames that tell it, in order: trigger, NAK, first repeat...
+    /// The frames that tell it: what showed it first, the NAK, the first repeat...
     pub frames: Vec<FrameRef>,
     /// First and last PSN concerned.
     pub psn: [u32; 2],
