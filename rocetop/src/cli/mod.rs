@@ -1,7 +1,9 @@
 //! The command line: arguments, commands, exit codes.
 
 pub mod analyze;
+pub mod input;
 
+use std::io;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -47,4 +49,9 @@ impl Cli {
             Command::Analyze(args) => analyze::run(&args),
         }
     }
+}
+
+/// A reader that has seen enough (`| head`) is no error.
+fn quiet_pipe(error: io::Error) -> io::Result<()> {
+    if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) }
 }
