@@ -8,11 +8,13 @@ mod captures;
 #[path = "kit/folder.rs"]
 mod folder;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use binary::{Ran, rocetop};
 use folder::Folder;
 use roxmltree::Document;
+use serde_json::Value;
 
 const CLEAN: &str = "01c_write_rc_small.e1.pcap";
 const LOSS: &str = "07e_send_loss2pct_q4.e2.pcap";
@@ -107,7 +109,7 @@ fn a_failure_can_be_found_in_the_report() {
     let words = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("/e.toml:4: flow.requests.seen_again <= 5 where src == 10.9.1.1 The"), "{words}");
     let report = Ran::of(&mut rocetop(&["analyze", "--json", LOSS]));
-    let report: serde_json::Value = serde_json::from_str(&report.out).unwrap();
+    let report: Value = serde_json::from_str(&report.out).unwrap();
     assert_eq!(report["flows"][2]["requests"]["seen_again"], 29);
 }
 
@@ -210,7 +212,7 @@ fn junit() {
     assert_eq!((cases[0].attribute("name"), cases[0].attribute("line")), (Some("a \"b\" <c> & d"), Some("4")));
     let failure = cases[0].first_element_child().unwrap();
     assert_eq!(failure.attribute("message"), Some("wanted < 1, measured 768"));
-    assert!(failure.text().unwrap().contains("totals.frames < 1\nit's\nso\n"), "{text}");
+    assert!(failure.text().unwrap().contains("totals.frames < 1\nit's so\n"), "{text}");
     assert!(cases[1].first_element_child().is_none());
     // Captures that were cut are errors beside the expectations.
     let bytes = std::fs::read(captures::home().join(CLEAN)).unwrap();
@@ -241,4 +243,36 @@ fn figures_can_be_listed() {
     }
     let ran = check(LOSS, &folder.file("all.toml", text.as_bytes()), &[]);
     assert!(matches!(ran.code, Some(0 | 1)) && ran.err.is_empty(), "{}", ran.err);
+}
+
+/// Names of all figures in a part of a report.
+fn names(value: &Value, name: &str, all: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(fields) => fields.iter().for_each(|(field, v)| names(v, &format!("{name}.{field}"), all)),
+        Value::Array(elements) => elements.iter().for_each(|v| names(v, &format!("{name}[]"), all)),
+        // A null may stand for more than one figure.
+        Value::Null => {}
+        _ => drop(all.insert(name.to_owned())),
+    }
+}
+
+#[test]
+fn every_figure_of_a_report_can_be_named() {
+    let listed = Ran::of(&mut rocetop(&["check", "--figures"])).out;
+    let listed: BTreeSet<&str> = listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    let mut all = BTreeSet::new();
+    for capture in captures::captures(&captures::home()) {
+        let ran = Ran::of(&mut rocetop(&["analyze", "--json", capture.to_str().unwrap()]));
+        let report: Value = serde_json::from_str(&ran.out).unwrap();
+        names(&report["totals"], "totals", &mut all);
+        for (list, name) in
+            [("captures", "capture"), ("flows", "flow"), ("connections", "connection"), ("findings", "finding")]
+        {
+            report[list].as_array().unwrap().iter().for_each(|part| names(part, name, &mut all));
+        }
+    }
+    all.retain(|name| !name.starts_with("finding.evidence."));
+    assert!(all.len() > 100 && all.contains("totals.opcodes.RC_ACK"), "{}", all.len());
+    let missing: Vec<_> = all.iter().filter(|name| !listed.contains(name.as_str())).collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }

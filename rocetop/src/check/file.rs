@@ -84,7 +84,7 @@ impl Expectation {
         text
     }
 
-    /// Why it matters.
+    /// Why it matters, on one line.
     #[must_use]
     pub fn why(&self) -> Option<&String> {
         self.why.as_ref()
@@ -175,6 +175,7 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Vec<Expectation>, Vec<Faul
     let lines = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n').map(|(at, _)| at).collect();
     let mut parser = Parser { file, text, lines, names: Names::new(), faults: Vec::new() };
     let expectations = parser.document();
+    parser.faults.sort_by_key(|fault| fault.line);
     if parser.faults.is_empty() { Ok(expectations) } else { Err(parser.faults) }
 }
 
@@ -240,8 +241,10 @@ impl<'t> Parser<'t> {
             self.fault(key.span().start, format_args!("unknown key {:?}; did you mean {near:?}?", key.get_ref()));
         }
         let get = |name: &str| table.iter().find(|(key, _)| key.get_ref() == name).map(|(_, value)| value);
-        let name = get("name").and_then(|v| self.string("name", v));
-        let why = get("why").and_then(|v| self.string("why", v));
+        // Shown on lines of their own, whatever lines they were written on.
+        let one_line = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let name = get("name").and_then(|v| self.string("name", v)).map(one_line);
+        let why = get("why").and_then(|v| self.string("why", v)).map(one_line);
         let may_be_none = get("may_be_none").is_some_and(|v| self.flag("may_be_none", v));
         let over = get("over").and_then(|v| self.over(v));
         let Some(line) = get("that") else {
@@ -320,8 +323,13 @@ impl<'t> Parser<'t> {
             }
             return Over::Sum;
         };
+        let single = figure.scope == Scope::Totals || figure.counts && figure.path.is_empty();
         let number = !matches!(figure.kind, Kind::Text | Kind::Flag);
         match asked {
+            Some(over) if single => {
+                self.fault(at, format_args!("\"over\" is of no use here: there is one {figure}"));
+                over
+            }
             Some(Over::Sum) if !figure.sums_up() => {
                 self.fault(at, format_args!("a sum of {figure} says nothing; use each, any, max or min"));
                 Over::Sum
