@@ -41,6 +41,8 @@ pub struct Engine {
     totals: Totals,
     /// Times of all messages.
     messages: Precise<u32>,
+    /// Whether stories are told.
+    tells: bool,
     part: usize,
     /// The shards that are this part's, one bit each.
     owned: u64,
@@ -62,6 +64,7 @@ impl Engine {
             shards: (0..SHARDS).map(|_| Shard::new(most, &config)).collect(),
             totals: Totals::default(),
             messages: precise(),
+            tells: config.stories,
             part,
             owned: (0..SHARDS).filter(|shard| shard % parts == part).fold(0, |all, shard| all | 1 << shard),
         }
@@ -159,6 +162,10 @@ impl Engine {
     #[must_use]
     pub fn aged_out(&self) -> Evicted {
         self.shards.iter().map(|s| s.aged_out).sum()
+    }
+
+    pub(crate) fn tells(&self) -> bool {
+        self.tells
     }
 
     pub(crate) fn shards(&self) -> &[Shard] {

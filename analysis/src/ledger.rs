@@ -123,10 +123,10 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// What the detectors found, the worst first.
+    /// What the detectors found, the worst first. Nothing where no stories were told.
     #[must_use]
     pub fn findings(&self) -> Findings {
-        detect::findings(self)
+        if self.engine.tells() { detect::findings(self) } else { Findings::default() }
     }
 
     /// All flows, by id.
@@ -141,7 +141,7 @@ impl<'a> Ledger<'a> {
         let flow = flow_at(self.engine, seat)?;
         let (_, connection) = self.at(seat)?;
         let peer = flow_at(self.engine, (seat.0, flow.peer));
-        Some(report(flow, peer, id, connection, |f| self.frame(f)))
+        Some(report(flow, peer, id, connection, self.engine.tells(), |f| self.frame(f)))
     }
 
     /// All connections, by id.
@@ -166,6 +166,7 @@ fn report(
     peer: Option<&Flow>,
     id: u32,
     connection: u32,
+    tells: bool,
     frame: impl Fn(FrameNo) -> FrameRef,
 ) -> FlowReport {
     let c = &flow.counters;
@@ -175,7 +176,7 @@ fn report(
     let counts = numbered(flow.transport) && t.requests != 0;
     let seen_again = flow.seen_again - copies.again;
     let behind = c.behind - copies.again;
-    let story = flow.story(peer, seen_again, copies.doubled, frame);
+    let story = if tells { flow.story(peer, seen_again, copies.doubled, frame) } else { None };
     let nak = |code: usize| t.naks.get(code).zip(off.naks.get(code)).map_or(0, |(n, o)| n - o);
     FlowReport {
         id,
