@@ -123,10 +123,22 @@ impl<'a> Ledger<'a> {
         }
     }
 
+    /// Time of the last frame, in nanoseconds since 1970.
+    #[must_use]
+    pub fn end_ns(&self) -> u64 {
+        self.engine.totals().last.0
+    }
+
     /// What the detectors found, the worst first.
     #[must_use]
     pub fn findings(&self) -> Findings {
-        detect::findings(self)
+        detect::findings(self, &|_| true)
+    }
+
+    /// What they found about the connections whose flows are chosen, and about the capture as a whole.
+    #[must_use]
+    pub fn findings_of(&self, chosen: &dyn Fn(&[FlowReport]) -> bool) -> Findings {
+        detect::findings(self, chosen)
     }
 
     /// All flows, by id.

@@ -171,6 +171,8 @@ pub struct StoryReport {
     pub rnr_timer_us: Option<u64>,
     /// Times that the receiver was not ready.
     pub rnr_waits: u64,
+    /// The last RNR NAK was never followed by a repeat.
+    pub rnr_unresolved: bool,
     pub stall_ns: u64,
     /// Most request PSNs that were out without an answer.
     pub most_in_flight: u32,
