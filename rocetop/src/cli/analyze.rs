@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
-use rocetop_analysis::Config;
-use rocetop_analysis::Ledger;
+use rocetop_analysis::detect::Findings;
+use rocetop_analysis::{Config, Ledger, Severity};
 use rocetop_parsers::Nanos;
 
-use super::Exit;
+use super::{Exit, quiet_pipe};
 use crate::filter::Filter;
 use crate::report::select::{Host, QpNumber, Selection};
 use crate::report::{json, text};
@@ -20,8 +20,8 @@ use crate::source::{CaptureSummary, Stop, Timeline};
 /// Report what captures say about every queue pair
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Several files are one time line of one vantage point, such as the parts of a ring buffer or \
-    one host's interfaces. Exit codes: 0 analysed, 2 usage or I/O error, 3 a capture is cut or corrupt and was \
-    analysed as far as it goes.")]
+    one host's interfaces. Exit codes: 0 analysed, 1 findings as bad as --fail-on or worse, 2 usage or I/O error, \
+    3 a capture is cut or corrupt and was analysed as far as it goes (whatever was found).")]
 pub struct Args {
     /// Captures: pcap or pcapng, also inside .gz, .zst or .xz; - is standard input
     #[arg(required = true, value_name = "FILE")]
@@ -47,6 +47,10 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
 
+    /// Exit with 1 when a finding is as bad as this or worse
+    #[arg(long, value_name = "SEVERITY")]
+    fail_on: Option<Level>,
+
     /// Analyse with this many threads; the report is the same
     #[arg(long, value_name = "N", default_value_t = 1)]
     threads: usize,
@@ -58,6 +62,24 @@ pub struct Args {
     /// Forget flows that were idle for this many seconds, as new ones come
     #[arg(long, value_name = "SECONDS")]
     idle: Option<u64>,
+}
+
+/// How bad a finding must be.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Level {
+    Info,
+    Warning,
+    Critical,
+}
+
+impl From<Level> for Severity {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Info => Self::Info,
+            Level::Warning => Self::Warning,
+            Level::Critical => Self::Critical,
+        }
+    }
 }
 
 /// Runs the command.
@@ -83,10 +105,21 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         let problem = capture.problem.as_deref().unwrap_or("it was not read to its end");
         anstream::eprintln!("rocetop: {}: {problem}", capture.path);
     }
-    print(args, &outcome).or_else(quiet_pipe).context("cannot write the report")?;
+    let names = outcome.captures.iter().map(|c| c.path.clone()).collect();
+    let ledger = Ledger::new(&outcome.engine, names);
+    let chosen = Selection { qpn: args.qpn, host: args.host.clone() };
+    let found = chosen.findings(&ledger);
+    let failed = args.fail_on.is_some_and(|level| found.list.iter().any(|f| f.severity >= level.into()));
+    print(args, &outcome, &ledger, &found, chosen).or_else(quiet_pipe).context("cannot write the report")?;
     // A live pipe has no other end than the one that somebody gives it.
     let ended = |c: &CaptureSummary| c.complete || c.stopped;
-    Ok(if outcome.captures.iter().all(ended) { Exit::Clean } else { Exit::Incomplete })
+    Ok(if !outcome.captures.iter().all(ended) {
+        Exit::Incomplete
+    } else if failed {
+        Exit::Findings
+    } else {
+        Exit::Clean
+    })
 }
 
 /// Reads it all, with a bar on standard error when someone is looking and it takes a while.
@@ -108,23 +141,15 @@ fn with_progress(timeline: Timeline, options: &Options) -> Outcome {
     outcome
 }
 
-fn print(args: &Args, outcome: &Outcome) -> io::Result<()> {
-    let names = outcome.captures.iter().map(|c| c.path.clone()).collect();
-    let ledger = Ledger::new(&outcome.engine, names);
-    let chosen = Selection { qpn: args.qpn, host: args.host.clone() };
+fn print(args: &Args, outcome: &Outcome, ledger: &Ledger<'_>, found: &Findings, chosen: Selection) -> io::Result<()> {
     let captures = &outcome.captures;
     if args.json {
         let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-        json::write(&mut out, captures, &ledger, &chosen)?;
+        json::write(&mut out, captures, ledger, found, &chosen)?;
         return out.flush();
     }
     // Takes colours off where nobody wants them: no terminal, NO_COLOR.
     let mut out = BufWriter::new(anstream::stdout().lock());
-    text::write(&mut out, captures, &ledger, &text::Shown { chosen, top: args.top })?;
+    text::write(&mut out, captures, ledger, found, &text::Shown { chosen, top: args.top })?;
     out.flush()
-}
-
-/// A reader that has seen enough (`| head`) is no error.
-fn quiet_pipe(error: io::Error) -> io::Result<()> {
-    if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) }
 }

@@ -1,7 +1,9 @@
 //! The command line: arguments, commands, exit codes.
 
 pub mod analyze;
+pub mod explain;
 
+use std::io;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -12,6 +14,8 @@ use clap::{Parser, Subcommand};
 pub enum Exit {
     /// All went well.
     Clean = 0,
+    /// There are findings that `--fail-on` asks for.
+    Findings = 1,
     /// Wrong usage, or input or output that failed.
     Failed = 2,
     /// A capture was cut or corrupt, and analysed as far as it goes.
@@ -35,6 +39,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Analyze(analyze::Args),
+    Explain(explain::Args),
 }
 
 impl Cli {
@@ -45,6 +50,12 @@ impl Cli {
     pub fn run(self) -> anyhow::Result<Exit> {
         match self.command {
             Command::Analyze(args) => analyze::run(&args),
+            Command::Explain(args) => explain::run(&args),
         }
     }
+}
+
+/// A reader that has seen enough (`| head`) is no error.
+fn quiet_pipe(error: io::Error) -> io::Result<()> {
+    if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) }
 }
