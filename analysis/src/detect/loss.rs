@@ -31,7 +31,7 @@
 //! # References
 //! IBTA Volume 1, 9.7.5.2 (NAK codes), 9.8 (unreliable service). Lumina (SIGCOMM 2023) measures go-back-N in hardware.
 
-use super::kit::{Digest, counted, finding, near, road};
+use super::kit::{Digest, count, counted, finding, near, road};
 use super::{Case, Evidence, Finding, Judge, Rule, Severity};
 use crate::report::FlowReport;
 use crate::story::StoryReport;
@@ -110,9 +110,9 @@ fn title(flow: &FlowReport, lost: u64, unsure: u64, again: u64, severity: Severi
     let what = match (lost, unsure) {
         (_, 0) => format!("{} lost", counted(lost, "packet")),
         (0, _) => format!("{} lost or late", counted(unsure, "packet")),
-        _ => format!("{} lost, {unsure} lost or late", counted(lost, "packet")),
+        _ => format!("{} lost, {} lost or late", counted(lost, "packet"), count(unsure)),
     };
-    let again = if again == 0 { String::new() } else { format!(", {again} sent again") };
+    let again = if again == 0 { String::new() } else { format!(", {} sent again", count(again)) };
     format!("{what}{again}: {road}")
 }
 
@@ -123,15 +123,15 @@ fn advice(story: &StoryReport, recovers: bool, severity: Severity) -> String {
     let place = match story.near {
         Near::Src => "This tap is at the requester's end, so look behind it, towards the responder",
         Near::Dst => "This tap is at the responder's end, so look before it, towards the requester",
-        Near::Between => "This tap is on the way; the figures before and behind it are apart",
-        Near::Unknown => "Take a second capture at the other end to see on which side it happened",
+        Near::Between => "This tap is on the way: what is lost for certain was lost before it, the rest behind it",
+        Near::Unknown => "A second capture, at the other end, shows on which side it happened",
     };
-    let then = if recovers {
-        "compare discards and errors of the ports there; only a second tap tells lost from late."
-    } else {
-        "compare discards and errors of the ports there, and the drop counter of the capture program."
+    let then = match (recovers, story.lost_or_late) {
+        (false, _) => ", and the drop counter of the capture program",
+        (true, 0) => "",
+        (true, _) => "; only a second tap tells lost from late",
     };
-    format!("{place}: {then}")
+    format!("{place}: compare discards and errors of the ports there{then}.")
 }
 
 #[cfg(test)]

@@ -55,11 +55,17 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
                 "Look for per-packet load balancing, a bond in round-robin mode or a path that changed; bind the flow to one \
                  path, or let the NIC accept disorder.",
             )
-        } else if back.is_some() {
+        } else if back.is_some_and(|b| b.naks.psn_sequence_error == 0) {
             (
                 Severity::Info,
                 "accepted without a NAK".to_owned(),
                 "The responder accepts disorder, as with packet spraying; there is nothing to repair.",
+            )
+        } else if back.is_some() {
+            (
+                Severity::Info,
+                "no NAK was about them".to_owned(),
+                "These cost nothing; look at what the NAKs of this flow are about.",
             )
         } else {
             (
@@ -107,6 +113,9 @@ mod tests {
         let found = cases::one(&RULE, &flows);
         assert_eq!(found.severity, Severity::Info);
         assert_eq!(found.title, "1 packet out of order, accepted without a NAK: 10.9.1.1 -> 10.9.2.1 qp 20");
+        let found = cases::one(&RULE, &cases::flows(story(None, 0), 3));
+        assert_eq!(found.severity, Severity::Info);
+        assert_eq!(found.title, "1 packet out of order, no NAK was about them: 10.9.1.1 -> 10.9.2.1 qp 20");
         let found = cases::one(&RULE, &flows[..1]);
         assert_eq!(found.title, "1 packet out of order, the answers were not seen: 10.9.1.1 -> 10.9.2.1 qp 20");
     }

@@ -29,7 +29,6 @@
 
 use super::kit::{Digest, counted, finding, road, time};
 use super::{Case, Evidence, Finding, Judge, Rule, Severity};
-use crate::story::StoryReport;
 use crate::story::report::{Cause, EpisodeReport, Kind};
 
 pub(super) const RULE: Rule = Rule {
@@ -47,14 +46,17 @@ const UNIT_NS: u64 = 4_096;
 
 fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
     for (flow, _, story) in case.stories() {
-        let elsewhere = told_elsewhere(story);
-        if story.timeouts <= elsewhere {
+        if story.timeouts == 0 {
             continue;
         }
+        // Too early ones and those without any answer to the end are told by other rules.
         let fits = |e: &EpisodeReport| {
             e.cause == Some(Cause::Timeout) && !matches!(e.kind, Kind::EarlyTimeout | Kind::Unanswered)
         };
         let digest = Digest::of(story, fits);
+        if digest.is_none() && story.more_episodes == 0 {
+            continue;
+        }
         let stall = match story.stall_ns {
             0 => String::new(),
             // What RNR waits took is in there too.
@@ -80,13 +82,6 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
     }
 }
 
-/// Timeouts that other rules tell: too early ones, and those without any answer to the end.
-fn told_elsewhere(story: &StoryReport) -> u64 {
-    let early = Digest::of(story, |e| e.kind == Kind::EarlyTimeout).map_or(0, |d| d.count);
-    // The first sending is no timeout's.
-    early + u64::from(story.unanswered_tries.saturating_sub(1))
-}
-
 /// The exponent t of 4.096 us x 2^t, where the value is one of these.
 fn exponent(ns: u64) -> Option<u64> {
     let t = (ns / UNIT_NS).checked_ilog2()?;
@@ -98,6 +93,7 @@ mod tests {
     use super::super::Value;
     use super::super::kit::cases::{self, episode};
     use super::*;
+    use crate::story::StoryReport;
 
     fn story(timeouts: u64, kind: Kind) -> StoryReport {
         StoryReport {
@@ -119,15 +115,13 @@ mod tests {
     }
 
     #[test]
-    fn early_ones_are_told_elsewhere() {
-        assert!(cases::findings(&RULE, &cases::flows(story(1, Kind::EarlyTimeout), 0)).is_empty());
-        assert_eq!(cases::findings(&RULE, &cases::flows(story(2, Kind::EarlyTimeout), 0)).len(), 1);
-    }
-
-    #[test]
-    fn those_without_an_answer_too() {
-        let story = StoryReport { unanswered_tries: 5, ..story(4, Kind::Unanswered) };
-        assert!(cases::findings(&RULE, &cases::flows(story, 0)).is_empty());
+    fn early_ones_and_those_without_an_answer_are_told_elsewhere() {
+        for kind in [Kind::EarlyTimeout, Kind::Unanswered] {
+            assert!(cases::findings(&RULE, &cases::flows(story(4, kind), 0)).is_empty(), "{kind:?}");
+            // Of those that were not kept nobody else tells.
+            let more = StoryReport { more_episodes: 1, ..story(4, kind) };
+            assert_eq!(cases::findings(&RULE, &cases::flows(more, 0)).len(), 1, "{kind:?}");
+        }
     }
 
     #[test]
