@@ -16,9 +16,15 @@ const INDENT: &str = "                ";
 
 /// Writes at most `most` findings, and how many there are beyond. `start` is the time of the capture's first frame.
 pub(super) fn write<W: Write>(page: &mut Page<'_, W>, found: &Findings, start: u64, most: usize) -> io::Result<()> {
+    let mut said = "";
     for finding in found.list.iter().take(most) {
         page.gap()?;
         one(page, finding, start)?;
+        // The same thing about several connections is advised once.
+        if finding.advice != said {
+            page.words(DIM, INDENT, &finding.advice)?;
+        }
+        said = &finding.advice;
     }
     let beyond = found.list.len().saturating_sub(most) as u64 + found.more.iter().map(|&(_, n)| n).sum::<u64>();
     if beyond == 0 {
@@ -56,7 +62,7 @@ fn one<W: Write>(page: &mut Page<'_, W>, finding: &Finding, start: u64) -> io::R
     if let Some(frames) = frames(finding) {
         page.words(PLAIN, INDENT, &frames)?;
     }
-    page.words(DIM, INDENT, &finding.advice)
+    Ok(())
 }
 
 fn frames(finding: &Finding) -> Option<String> {
@@ -115,6 +121,8 @@ mod tests {
              \u{20}               Look there.\n"
         );
         assert!(alarming(&found));
+        let twice = Findings { list: vec![found.list[0].clone(), found.list[0].clone()], more: Vec::new() };
+        assert_eq!(text(&twice, 10).matches("Look there.").count(), 1);
     }
 
     #[test]
