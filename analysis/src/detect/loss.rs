@@ -102,7 +102,7 @@ fn sent_again(story: &StoryReport, digest: Option<&Digest>) -> u64 {
 fn title(flow: &FlowReport, lost: u64, unsure: u64, again: u64, severity: Severity) -> String {
     let road = road(flow);
     if flow.transport == "UC" {
-        return format!("{} never came by, and UC does not repeat: {road}", counted(lost + unsure, "packet"));
+        return format!("{} of UC lost for good, or missed by the capture: {road}", counted(lost + unsure, "packet"));
     }
     if severity == Severity::Info {
         return format!("{} never came by, without any NAK or repeat: {road}", counted(unsure, "packet"));
@@ -197,7 +197,7 @@ mod tests {
         flows[0].transport = "UC";
         let found = cases::one(&RULE, &flows[..1]);
         assert_eq!(found.severity, Severity::Warning);
-        assert_eq!(found.title, "1 packet never came by, and UC does not repeat: 10.9.1.1 -> 10.9.2.1 qp 20");
+        assert_eq!(found.title, "1 packet of UC lost for good, or missed by the capture: 10.9.1.1 -> 10.9.2.1 qp 20");
     }
 
     #[test]
