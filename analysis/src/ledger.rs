@@ -123,10 +123,22 @@ impl<'a> Ledger<'a> {
         }
     }
 
+    /// Time of the last frame, in nanoseconds since 1970.
+    #[must_use]
+    pub fn end_ns(&self) -> u64 {
+        self.engine.totals().last.0
+    }
+
     /// What the detectors found, the worst first. Nothing where no stories were told.
     #[must_use]
     pub fn findings(&self) -> Findings {
-        if self.engine.tells() { detect::findings(self) } else { Findings::default() }
+        self.findings_of(&|_| true)
+    }
+
+    /// What they found about the connections whose flows are chosen, and about the capture as a whole.
+    #[must_use]
+    pub fn findings_of(&self, chosen: &dyn Fn(&[FlowReport]) -> bool) -> Findings {
+        if self.engine.tells() { detect::findings(self, chosen) } else { Findings::default() }
     }
 
     /// All flows, by id.

@@ -27,7 +27,8 @@ fn report<P: AsRef<Path>>(paths: &[P], threads: usize) -> String {
     let options = Options { threads, ..Options::default() };
     let outcome = run::run(Timeline::open(paths).unwrap(), &options, |_, _| {});
     let mut out = Vec::new();
-    json::write(&mut out, &outcome.captures, &Ledger::new(&outcome.engine, Vec::new()), &Selection::default()).unwrap();
+    let (ledger, chosen) = (Ledger::new(&outcome.engine, Vec::new()), Selection::default());
+    json::write(&mut out, &outcome.captures, &ledger, &chosen.findings(&ledger), &chosen).unwrap();
     String::from_utf8(out).unwrap()
 }
 

@@ -3,15 +3,34 @@
 //! A detector judges what the reports of flows and captures say, so that whoever doubts it can check the same figures.
 //! Its module's documentation is the page that `rocetop explain CODE` prints.
 
+mod kit;
+
+mod duplicates;
+mod early_timeouts;
 mod fatal_nak;
+mod go_back_n;
+mod long_rnr_timer;
+mod loss;
+mod loss_pattern;
+mod lost_acks;
+mod lost_responses;
+mod missed_by_capture;
+mod receiver_not_ready;
+mod reordering;
+mod rnr_retry_exceeded;
+mod slow_naks;
+mod timeouts;
+mod unanswered;
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::Ledger;
 use crate::report::{ConnectionReport, FlowReport, FrameRef};
+use crate::story::StoryReport;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -102,6 +121,8 @@ pub struct Case<'a> {
     pub connection: &'a ConnectionReport,
     /// Its flows, one or two.
     pub flows: &'a [FlowReport],
+    /// Time of the last frame of the capture, of whatever kind.
+    pub end_ns: u64,
 }
 
 impl<'a> Case<'a> {
@@ -111,6 +132,11 @@ impl<'a> Case<'a> {
         // The only other one, if any.
         flows.iter().enumerate().map(move |(n, flow)| (flow, flows.get(1 - n.min(1)).filter(|o| o.id != flow.id)))
     }
+
+    /// Each flow that carries requests, with the other direction where that is known, and the story of the requests.
+    pub fn stories(self) -> impl Iterator<Item = (&'a FlowReport, Option<&'a FlowReport>, &'a StoryReport)> {
+        self.directions().filter_map(|(flow, back)| Some((flow, back, flow.story.as_ref()?)))
+    }
 }
 
 /// What a rule looks at.
@@ -119,6 +145,8 @@ pub enum Judge {
     Connection(fn(&Case<'_>, &mut dyn FnMut(Finding))),
     /// The capture as a whole.
     Capture(fn(&Ledger<'_>, &mut dyn FnMut(Finding))),
+    /// Nothing: another rule of the same file answers the same question, and says either this or that.
+    Sibling,
 }
 
 /// A detector.
@@ -147,7 +175,25 @@ impl Rule {
 }
 
 /// All detectors, by code.
-pub static RULES: &[Rule] = &[fatal_nak::RULE];
+pub static RULES: &[Rule] = &[
+    loss::RULE,
+    reordering::RULE,
+    timeouts::RULE,
+    unanswered::RULE,
+    receiver_not_ready::RULE,
+    long_rnr_timer::RULE,
+    rnr_retry_exceeded::RULE,
+    fatal_nak::RULE,
+    lost_acks::RULE,
+    lost_responses::RULE,
+    early_timeouts::RULE,
+    duplicates::RULE,
+    missed_by_capture::RULE,
+    go_back_n::RULE,
+    slow_naks::RULE,
+    loss_pattern::PHYSICAL,
+    loss_pattern::CONGESTION,
+];
 
 /// The rule with this code, in any case.
 #[must_use]
@@ -167,36 +213,41 @@ pub struct Findings {
     pub more: Vec<(&'static str, u64)>,
 }
 
-/// Lets every rule look at everything.
-pub(crate) fn findings(ledger: &Ledger<'_>) -> Findings {
-    let mut kept: Vec<(Vec<Finding>, u64)> = RULES.iter().map(|_| (Vec::new(), 0)).collect();
-    let keep = |(list, more): &mut (Vec<Finding>, u64), finding| {
+/// Lets every rule look at everything, but at those connections alone whose flows are chosen.
+pub(crate) fn findings(ledger: &Ledger<'_>, chosen: &dyn Fn(&[FlowReport]) -> bool) -> Findings {
+    // By code, so that a capture full of one trouble does not hide another.
+    let mut kept: BTreeMap<&'static str, (Vec<Finding>, u64)> = BTreeMap::new();
+    let mut keep = |finding: Finding| {
+        let (list, more) = kept.entry(finding.code).or_default();
         list.push(finding);
         // Now and then, so that a million of them take no more memory than a few.
         if list.len() >= 2 * MOST {
             *more += sift(list);
         }
     };
-    for (rule, kept) in RULES.iter().zip(&mut kept) {
+    for rule in RULES {
         if let Judge::Capture(judge) = rule.judge {
-            judge(ledger, &mut |finding| keep(kept, finding));
+            judge(ledger, &mut keep);
         }
     }
     for connection in ledger.connections() {
         let flows: Vec<FlowReport> = connection.flows.iter().filter_map(|&id| ledger.flow(id)).collect();
-        let case = Case { connection: &connection, flows: &flows };
-        for (rule, kept) in RULES.iter().zip(&mut kept) {
+        if !chosen(&flows) {
+            continue;
+        }
+        let case = Case { connection: &connection, flows: &flows, end_ns: ledger.end_ns() };
+        for rule in RULES {
             if let Judge::Connection(judge) = rule.judge {
-                judge(&case, &mut |finding| keep(kept, finding));
+                judge(&case, &mut keep);
             }
         }
     }
     let mut all = Findings::default();
-    for (rule, (mut list, mut more)) in RULES.iter().zip(kept) {
+    for (code, (mut list, mut more)) in kept {
         more += sift(&mut list);
         all.list.append(&mut list);
         if more != 0 {
-            all.more.push((rule.code, more));
+            all.more.push((code, more));
         }
     }
     all.list.sort_by_key(|f| (Reverse(f.severity), f.first_ns, f.code));
@@ -224,7 +275,7 @@ mod tests {
         let folder = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/detect")).unwrap();
         let files: BTreeSet<String> = folder
             .map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
-            .filter(|name| name != "mod")
+            .filter(|name| !["mod", "kit"].contains(&name.as_str()))
             .collect();
         let listed: BTreeSet<String> = RULES.iter().map(|r| r.name.to_owned()).collect();
         assert_eq!(files, listed);
