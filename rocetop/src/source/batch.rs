@@ -9,7 +9,7 @@ use rocetop_parsers::{Link, Nanos};
 use super::buffer::{CHUNK, Chunk, Spot};
 use super::frame::Frame;
 
-/// Frames that a batch has at most. It and what is made of it should fit into a second-level cache.
+/// Frames that a batch has at most: more than a chunk holds, unless they are short beyond use.
 const MOST: usize = 4096;
 /// Chunks of other files that are looked through for one that is held already.
 const LOOK_BACK: usize = 16;

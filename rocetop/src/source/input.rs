@@ -61,7 +61,7 @@ impl Origin {
                 Self::Pipe(path) | Self::File(path, _) => Box::new(File::open(path)?),
             })
         };
-        Job { open: Box::new(open), before: 0, skip }
+        Job { open: Box::new(open), skip }
     }
 
     /// A regular file at that offset, as it lies on disk; `None` for anything else.

@@ -4,7 +4,7 @@
 //! the operating system. Nothing behind a source knows whether a frame came from a file, a pipe or a decompressor.
 //!
 //! [`Timeline`] is the way in. Memory is bounded for every input: a file at work costs a chunk and one record, a
-//! reading thread a few chunks more, a decompressor its window.
+//! reading thread a few chunks more, a decompressor its window; a [`Batch`] keeps the chunks of its frames.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), rocetop::source::OpenError> {

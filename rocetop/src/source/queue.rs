@@ -25,8 +25,6 @@ pub(super) const PATIENCE: Duration = Duration::from_millis(20);
 pub(crate) struct Job {
     /// Runs in the thread, since opening a FIFO waits for its writer.
     pub(crate) open: Box<dyn FnOnce() -> io::Result<Box<dyn Read>> + Send>,
-    /// Bytes of the source that were read before; without any, it may turn out to be compressed.
-    pub(crate) before: u64,
     /// Bytes, after decompression, that the consumer has had.
     pub(crate) skip: u64,
 }
@@ -95,10 +93,9 @@ pub(crate) struct Queue(Arc<Shared>);
 impl Queue {
     /// A queue whose thread is started when the first chunk is asked for.
     pub(crate) fn new(job: Job, stop: Stop) -> Self {
-        let read = AtomicU64::new(job.before);
         let state = State { job: Some(job), chunks: VecDeque::new(), compression: None, ended: None };
         let (came, went) = (Condvar::new(), Condvar::new());
-        Self(Arc::new(Shared { state: Mutex::new(state), came, went, read, stop }))
+        Self(Arc::new(Shared { state: Mutex::new(state), came, went, read: AtomicU64::new(0), stop }))
     }
 
     /// Starts the thread, if nobody has.
@@ -178,16 +175,14 @@ impl Drop for End {
 impl End {
     /// Reads until the end, an error, or nobody listens any more.
     fn pump(&self, job: Job) -> Ended {
-        let Job { open, before, skip } = job;
+        let Job { open, skip } = job;
         let mut source = match open() {
             Ok(inner) => Counted { inner, shared: Arc::clone(&self.0) },
             Err(error) => return Ended::Unopened(Arc::new(error)),
         };
         // As a chunk, so that all that follow are whole pages to the kernel.
         let mut head = Chunk::default();
-        if before == 0
-            && let Err(error) = head.read(&mut source, Compression::MAGIC_LEN)
-        {
+        if let Err(error) = head.read(&mut source, Compression::MAGIC_LEN) {
             return Ended::broken(error);
         }
         let compression = Compression::detect(head.bytes());
@@ -255,6 +250,6 @@ impl Read for Counted {
 
 impl std::fmt::Debug for Job {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Job").field("before", &self.before).field("skip", &self.skip).finish_non_exhaustive()
+        f.debug_struct("Job").field("skip", &self.skip).finish_non_exhaustive()
     }
 }
