@@ -68,7 +68,7 @@ fn read(
     loop {
         let read = timeline.batch(BATCH, |frame| {
             if (parts == 1 || may_own(&engine, &frame)) && filter.as_mut().is_none_or(|f| f.passes(&frame)) {
-                account(&mut engine, &frame);
+                let _ = account(&mut engine, &frame);
             }
         });
         if read == 0 {
@@ -88,18 +88,23 @@ fn may_own(engine: &Engine, frame: &Frame<'_>) -> bool {
 }
 
 /// One frame through walker, ICRC and engine. Out of line, so that the loop around it is short for frames of others.
+/// Returns what the engine took, for who matches it with other taps.
 #[inline(never)]
-fn account(engine: &mut Engine, frame: &Frame<'_>) {
+pub(crate) fn account(engine: &mut Engine, frame: &Frame<'_>) -> Option<Packet> {
     let wire = Bytes(u64::from(frame.wire_len));
-    let Some(link) = frame.link else { return undecodable(engine, wire) };
+    let Some(link) = frame.link else {
+        undecodable(engine, wire);
+        return None;
+    };
     let (facts, icrc) = (Facts::default(), Icrc::Unknown);
     let mut packet = Packet { frame: frame.number, at: frame.ts, wire, iface: frame.iface, facts, icrc };
     let facts = &mut packet.facts;
     if dissect_into::<DEPTH, [u8]>(frame.bytes, link, facts).is_err() {
-        return undecodable(engine, wire);
+        undecodable(engine, wire);
+        return None;
     }
     if !engine.owns(facts) {
-        return;
+        return None;
     }
     if facts.is_rdma() {
         packet.icrc = icrc::check(frame.bytes, facts, &Fast);
@@ -111,6 +116,7 @@ fn account(engine: &mut Engine, frame: &Frame<'_>) {
     if let Some(detail) = detail(frame.bytes, &packet.facts) {
         engine.detail(&packet, &detail);
     }
+    Some(packet)
 }
 
 /// A frame that ends too early, or of a link type that nobody here knows. It belongs to no shard.

@@ -8,7 +8,7 @@ use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use rocetop_analysis::Config;
 use rocetop_analysis::Ledger;
-use rocetop_parsers::Nanos;
+use rocetop_parsers::{Bytes, Nanos};
 
 use super::Exit;
 use crate::filter::Filter;
@@ -25,11 +25,15 @@ use crate::source::{CaptureSummary, Stop, Timeline};
 pub struct Args {
     /// Captures: pcap or pcapng, also inside .gz, .zst or .xz; - is standard input
     #[arg(required = true, value_name = "FILE")]
-    files: Vec<PathBuf>,
+    pub(super) files: Vec<PathBuf>,
+
+    /// Each FILE is a vantage point of its own: tell what was lost between them, and the delays
+    #[arg(long, conflicts_with = "threads")]
+    taps: bool,
 
     /// Print the report as JSON (rocetop.report/1)
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 
     /// Analyse only frames that pass this tcpdump filter
     #[arg(short = 'f', long, value_name = "BPF")]
@@ -37,15 +41,15 @@ pub struct Args {
 
     /// Show only connections with this queue pair number (decimal or 0x...)
     #[arg(long, value_name = "N")]
-    qpn: Option<QpNumber>,
+    pub(super) qpn: Option<QpNumber>,
 
     /// Show only connections with this address or GID
     #[arg(long, value_name = "A")]
-    host: Option<Host>,
+    pub(super) host: Option<Host>,
 
     /// Show at most this many connections in the text report
     #[arg(long, value_name = "N", default_value_t = 10)]
-    top: usize,
+    pub(super) top: usize,
 
     /// Analyse with this many threads; the report is the same
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -77,22 +81,31 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         engine: Config { most_flows: args.max_flows, idle: args.idle.map(|s| Nanos(s.saturating_mul(1_000_000_000))) },
         filter: args.filter.as_deref().map(Filter::new).transpose()?,
     };
+    if args.taps {
+        return super::taps::run(args, &options, &stop);
+    }
     let timeline = Timeline::open_with(&args.files, stop)?;
-    let outcome = with_progress(timeline, &options);
-    for capture in outcome.captures.iter().filter(|c| !c.complete) {
+    let outcome = with_progress(|progress| run::run(timeline, &options, progress));
+    let exit = ended(&outcome.captures);
+    print(args, &outcome).or_else(quiet_pipe).context("cannot write the report")?;
+    Ok(exit)
+}
+
+/// Tells of captures that were not read to their ends.
+pub(super) fn ended(captures: &[CaptureSummary]) -> Exit {
+    for capture in captures.iter().filter(|c| !c.complete) {
         let problem = capture.problem.as_deref().unwrap_or("it was not read to its end");
         anstream::eprintln!("rocetop: {}: {problem}", capture.path);
     }
-    print(args, &outcome).or_else(quiet_pipe).context("cannot write the report")?;
     // A live pipe has no other end than the one that somebody gives it.
     let ended = |c: &CaptureSummary| c.complete || c.stopped;
-    Ok(if outcome.captures.iter().all(ended) { Exit::Clean } else { Exit::Incomplete })
+    if captures.iter().all(ended) { Exit::Clean } else { Exit::Incomplete }
 }
 
 /// Reads it all, with a bar on standard error when someone is looking and it takes a while.
-fn with_progress(timeline: Timeline, options: &Options) -> Outcome {
+pub(super) fn with_progress<T>(run: impl FnOnce(&mut dyn FnMut(Bytes, Option<Bytes>)) -> T) -> T {
     if !io::stderr().is_terminal() {
-        return run::run(timeline, options, |_, _| {});
+        return run(&mut |_, _| {});
     }
     let bar = ProgressBar::new(0);
     let style = "{bar:30} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} to go";
@@ -100,12 +113,12 @@ fn with_progress(timeline: Timeline, options: &Options) -> Outcome {
         bar.set_style(style);
     }
     bar.enable_steady_tick(Duration::from_millis(200));
-    let outcome = run::run(timeline, options, |done, total| {
+    let result = run(&mut |done, total| {
         bar.set_length(total.unwrap_or(done).0);
         bar.set_position(done.0);
     });
     bar.finish_and_clear();
-    outcome
+    result
 }
 
 fn print(args: &Args, outcome: &Outcome) -> io::Result<()> {
@@ -125,6 +138,6 @@ fn print(args: &Args, outcome: &Outcome) -> io::Result<()> {
 }
 
 /// A reader that has seen enough (`| head`) is no error.
-fn quiet_pipe(error: io::Error) -> io::Result<()> {
+pub(super) fn quiet_pipe(error: io::Error) -> io::Result<()> {
     if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) }
 }

@@ -1,6 +1,7 @@
 //! The command line: arguments, commands, exit codes.
 
 pub mod analyze;
+mod taps;
 
 use std::process::ExitCode;
 

@@ -30,10 +30,11 @@ pub fn write(
     out.write_all(b"\n")
 }
 
-struct Report<'a> {
-    captures: &'a [CaptureSummary],
-    ledger: &'a Ledger<'a>,
-    chosen: &'a Selection,
+/// What is written.
+pub(super) struct Report<'a> {
+    pub(super) captures: &'a [CaptureSummary],
+    pub(super) ledger: &'a Ledger<'a>,
+    pub(super) chosen: &'a Selection,
 }
 
 impl Serialize for Report<'_> {
@@ -52,7 +53,7 @@ impl Serialize for Report<'_> {
 
 impl Report<'_> {
     /// Those of the chosen connections; what concerns the whole capture is always told.
-    fn findings(&self) -> Vec<Finding> {
+    pub(super) fn findings(&self) -> Vec<Finding> {
         let mut findings = self.ledger.findings().list;
         if !self.chosen.is_all() {
             let chosen: HashSet<u32> = self.connections().map(|c| c.id).collect();
@@ -61,13 +62,13 @@ impl Report<'_> {
         findings
     }
 
-    fn connections(&self) -> impl Iterator<Item = ConnectionReport> + '_ {
+    pub(super) fn connections(&self) -> impl Iterator<Item = ConnectionReport> + '_ {
         self.ledger.connections().filter(|c| {
             self.chosen.is_all() || c.flows.iter().filter_map(|&f| self.ledger.flow(f)).any(|f| self.chosen.fits(&f))
         })
     }
 
-    fn flows(&self) -> impl Iterator<Item = FlowReport> + '_ {
+    pub(super) fn flows(&self) -> impl Iterator<Item = FlowReport> + '_ {
         let mut ids: Option<Vec<u32>> = None;
         if !self.chosen.is_all() {
             let mut chosen: Vec<u32> = self.connections().flat_map(|c| c.flows).collect();

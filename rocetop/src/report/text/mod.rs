@@ -3,6 +3,7 @@
 mod connections;
 mod figures;
 mod page;
+pub mod taps;
 
 use std::io::{self, Write};
 
