@@ -19,7 +19,8 @@ const PATIENCE: usize = 1 << 16;
 const MOST: usize = 1 << 22;
 /// Flows that are told apart.
 const MOST_FLOWS: usize = 1 << 18;
-/// A tap that begins or ends within so few packets and so short a time of a loss is less likely than the loss.
+/// A capture that happens to begin within so few packets of a flow's first loss, and so short a time, is less likely than
+/// one that was there and saw no other frame before.
 const EDGE: u64 = 16;
 const EDGE_WITHIN: i64 = 100_000_000;
 
@@ -175,20 +176,20 @@ impl Pair {
             };
             let mut rest = VecDeque::new();
             for (sight, &fate) in mine.iter().zip(fates) {
-                let mate = if let Fate::Through(mate) = fate { theirs.get(mate) } else { None };
+                let mate = if let Fate::Through { mate, .. } = fate { theirs.get(mate) } else { None };
                 if sight.turn >= upto || mate.is_some_and(|m| m.turn >= upto) {
                     rest.push_back(*sight);
                     continue;
                 }
                 match (fate, mate) {
-                    (Fate::Through(_), Some(mate)) => {
-                        if side == 0 {
+                    (Fate::Through { sure, .. }, Some(mate)) => {
+                        if side == 0 && sure {
                             both.push((sight.turn, mate.turn));
                         }
                         self.through(&mut window, side, sight, mate, spans);
                     }
                     (Fate::Alone(copies), _) => self.alone(&mut window, side, sight, copies, spans),
-                    (Fate::Through(_), None) => {}
+                    (Fate::Through { .. }, None) => {}
                     (Fate::Twin, _) => {
                         if let Some(alone) = self.alone_of(&window, side) {
                             alone.twins += 1;
@@ -203,7 +204,7 @@ impl Pair {
         self.count_reordered(&mut window, both);
         if last {
             for side in 0..2 {
-                self.end(&mut window, side, spans);
+                self.end(&mut window, side);
             }
         }
         self.kept -= before - window.len();
@@ -268,8 +269,12 @@ impl Pair {
         let Some(span) = other(&spans, side) else { return };
         let from = |s: &Sight, first| expected(window, side, s).is_some_and(|at| at >= first);
         let early = edge.held.iter().filter(|(s, _)| !from(s, span.first)).count() as u64 + edge.more;
-        let few = early <= EDGE && edge.held.iter().all(|(s, _)| from(s, span.first - EDGE_WITHIN));
-        let judged = edge.held.iter().filter(|(s, _)| few || from(s, span.first)).copied().collect::<Vec<_>>();
+        // What was sent again, moments before the other tap's first frame of all, was the first loss of all.
+        let first = |s: &Sight, copies: &Copies| {
+            early <= EDGE && copies.there != 0 && from(s, span.first.saturating_sub(EDGE_WITHIN))
+        };
+        let judged = edge.held.iter().filter(|(s, c)| from(s, span.first) || first(s, c));
+        let judged = judged.copied().collect::<Vec<_>>();
         let outside = edge.count() - judged.len() as u64;
         for (sight, copies) in &judged {
             self.lost(window, side, sight, *copies);
@@ -280,7 +285,7 @@ impl Pair {
     }
 
     /// The captures are at their ends: what tap `side` saw behind the last packet that both saw.
-    fn end(&mut self, window: &mut Window, side: usize, spans: [Span; 2]) {
+    fn end(&mut self, window: &mut Window, side: usize) {
         let Some(edge) = window.edges.get_mut(side).map(std::mem::take) else { return };
         if window.difference.is_none() {
             if edge.count() != 0
@@ -291,13 +296,7 @@ impl Pair {
             }
             return;
         }
-        let Some(span) = other(&spans, side) else { return };
-        let near = |s: &Sight| expected(window, side, s).is_some_and(|at| at <= span.last + EDGE_WITHIN);
-        if edge.count() <= EDGE && edge.held.iter().all(|(s, _)| near(s)) {
-            for (sight, copies) in &edge.held {
-                self.lost(window, side, sight, *copies);
-            }
-        } else if let Some(alone) = self.alone_of(window, side) {
+        if let Some(alone) = self.alone_of(window, side) {
             alone.outside += edge.count();
         }
         let outage = window.runs.get_mut(side).and_then(Run::end);

@@ -102,9 +102,10 @@ pub struct TapReport {
     pub damaged: u64,
     /// Received with a congestion mark that they had not been sent with.
     pub ce_marked: u64,
-    /// Received behind a packet that was sent later (RFC 4737).
+    /// Received behind a packet that was sent later (RFC 4737), as `to` wrote them down. Of packets of which a copy was lost
+    /// it is not known.
     pub reordered: u64,
-    /// Seen by one tap before the other's capture began or after it ended: not judged.
+    /// Seen by one tap before the other's first frame or after its last: not judged.
     pub outside: u64,
     /// Flows seen at `from` of which `to` saw nothing, and their packets: lost altogether or on another way; not judged.
     pub unseen_flows: u64,

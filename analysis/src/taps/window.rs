@@ -12,8 +12,8 @@ use crate::flow::Key;
 /// What became of a packet that one tap saw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// The other tap saw it too: the index there.
-    Through(usize),
+    /// The other tap saw it too: the index there. Where it saw as many copies, there is no doubt which.
+    Through { mate: usize, sure: bool },
     /// The other tap did not see this copy of it.
     Alone(Copies),
     /// A second sight of the same frame by this tap itself.
@@ -179,6 +179,7 @@ impl Window {
         for [a, b] in groups.iter().filter(|[a, b]| a.len() == b.len()) {
             pairs.extend(in_step(first, a.clone(), second, b.clone()));
         }
+        let sure = pairs.len();
         let mut fixed = [vec![None; first.len()], vec![None; second.len()]];
         for &(a, b) in &pairs {
             let [by_first, by_second] = &mut fixed;
@@ -201,8 +202,8 @@ impl Window {
                 }
             }
         }
-        for (a, b) in pairs {
-            set(fates, a, b);
+        for (n, (a, b)) in pairs.into_iter().enumerate() {
+            set(fates, a, b, n < sure);
             if let Some(sight) = self.sight(1, b).filter(|b| b.kind == Kind::Response) {
                 self.answered = later(self.answered, sight.psn);
             }
@@ -210,9 +211,9 @@ impl Window {
     }
 }
 
-fn set(fates: &mut [Vec<Fate>; 2], a: usize, b: usize) {
+fn set(fates: &mut [Vec<Fate>; 2], a: usize, b: usize, sure: bool) {
     let [first, second] = fates;
     if let (Some(fa), Some(fb)) = (first.get_mut(a), second.get_mut(b)) {
-        (*fa, *fb) = (Fate::Through(b), Fate::Through(a));
+        (*fa, *fb) = (Fate::Through { mate: b, sure }, Fate::Through { mate: a, sure });
     }
 }

@@ -20,7 +20,7 @@ use crate::source::{CaptureSummary, Stop, Timeline};
 /// Report what captures say about every queue pair
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Several files are one time line of one vantage point, such as the parts of a ring buffer or \
-    one host's interfaces. Exit codes: 0 analysed, 2 usage or I/O error, 3 a capture is cut or corrupt and was \
+    one host's interfaces; with --taps each is a vantage point of its own. Exit codes: 0 analysed, 2 usage or I/O error, 3 a capture is cut or corrupt and was \
     analysed as far as it goes.")]
 pub struct Args {
     /// Captures: pcap or pcapng, also inside .gz, .zst or .xz; - is standard input

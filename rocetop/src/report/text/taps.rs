@@ -150,7 +150,7 @@ fn direction<W: Write>(page: &mut Page<'_, W>, row: &TapReport) -> io::Result<()
         page.words(PLAIN, "      Extra    ", &note)?;
     }
     if row.outside != 0 {
-        let note = format!("{} while only one of the two was capturing", counted(row.outside, "packet"));
+        let note = format!("{} before or after what the other capture covers", counted(row.outside, "packet"));
         page.words(DIM, "      Apart    ", &note)?;
     }
     if row.unseen_flows != 0 {
@@ -181,13 +181,19 @@ fn kinds(kinds: &KindsReport) -> Vec<String> {
     all.into_iter().filter(|k| k.0 != 0).map(|(n, what)| counted(n, what)).collect()
 }
 
+/// Their places in the capture that the heading names first.
 fn frames(frames: &[FrameRef], all: u64) -> String {
-    let mut text: Vec<String> = frames.iter().take(FEW).map(ToString::to_string).collect();
-    let more = all.saturating_sub(text.len() as u64);
-    if more != 0 {
-        text.push(format!("and {} more", count(more)));
-    }
-    text.join(", ")
+    let place = |frame: &FrameRef| {
+        let text = frame.to_string();
+        text.rsplit_once(':').map_or(text.clone(), |(_, place)| place.to_owned())
+    };
+    let places: Vec<String> = frames.iter().take(FEW).map(place).collect();
+    let more = match all.saturating_sub(places.len() as u64) {
+        0 => String::new(),
+        n => format!(" and {} more", count(n)),
+    };
+    let frames = if places.len() == 1 { "frame" } else { "frames" };
+    format!("{frames} {}{more} of the first capture", places.join(", "))
 }
 
 /// A row of losses: how long, and from when to when.
