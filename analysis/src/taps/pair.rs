@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use rocetop_parsers::{Addr, Facts, Nanos};
 
 use super::sight::{Kind, Sight, acknowledges};
-use super::way::{Alone, Copies, Run, Way};
+use super::way::{Alone, Copies, Edge, Run, Way};
 use super::window::{Fate, NEAR, Twins, Window, later};
 use crate::event::Packet;
 use crate::flow::Key;
@@ -19,10 +19,12 @@ const PATIENCE: usize = 1 << 16;
 const MOST: usize = 1 << 22;
 /// Flows that are told apart.
 const MOST_FLOWS: usize = 1 << 18;
-/// A capture that happens to begin within so few packets of a flow's first loss, and so short a time, is less likely than
-/// one that was there and saw no other frame before.
+/// A capture that happens to begin within so few packets of the traffic's beginning, or to end so few before its end, is
+/// less likely than one that was there in time and did not get these packets.
 const EDGE: u64 = 16;
-const EDGE_WITHIN: i64 = 100_000_000;
+/// Otherwise nothing is judged so close to where it begins or ends: more than delays vary, half of what 200 kB
+/// queued before 4 Mbit/s take.
+const BLURRED: i64 = 200_000_000;
 
 /// First and last time stamp of a capture, all frames.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +40,10 @@ impl Default for Span {
 }
 
 impl Span {
+    fn is_empty(&self) -> bool {
+        self.first > self.last
+    }
+
     pub(super) fn add(&mut self, at: Nanos) {
         let at = at.0.cast_signed();
         self.first = self.first.min(at);
@@ -54,6 +60,8 @@ pub(super) struct Pair {
     hosts: HashMap<(Addr, Addr), usize>,
     /// What requests tell of frames that the taps show twice.
     twins: [Twins; 2],
+    /// Packets that each tap saw before the other's first frame.
+    early: [u64; 2],
     /// Packets in all windows.
     kept: usize,
     /// Packets of flows beyond those that are told apart.
@@ -71,6 +79,9 @@ impl Pair {
         };
         let Some(window) = self.windows.get_mut(index) else { return };
         let sight = Sight::of(packet, turn);
+        if let Some(early) = self.early.get_mut(side) {
+            *early += u64::from(other(&spans, side).is_some_and(Span::is_empty));
+        }
         if let Some(psn) = acknowledges(&packet.facts).filter(|_| !sight.damaged) {
             window.acked = later(window.acked, psn);
         }
@@ -204,7 +215,7 @@ impl Pair {
         self.count_reordered(&mut window, both);
         if last {
             for side in 0..2 {
-                self.end(&mut window, side);
+                self.end(&mut window, side, spans);
             }
         }
         self.kept -= before - window.len();
@@ -226,14 +237,9 @@ impl Pair {
             if let Some(started) = window.started.get_mut(side) {
                 *started = true;
             }
-        } else if let Some(edge) = window.edges.get_mut(side).map(std::mem::take) {
-            // The other capture went on after all.
-            for (sight, copies) in &edge.held {
-                self.lost(window, side, sight, *copies);
-            }
-            if let Some(alone) = self.alone_of(window, side) {
-                alone.outside += edge.more;
-            }
+        } else {
+            // The other capture went on.
+            self.lose_held(window, side);
         }
         let outage = window.runs.get_mut(side).and_then(|run| run.through(sight));
         if let Some(alone) = self.alone_of(window, side) {
@@ -255,10 +261,23 @@ impl Pair {
             return;
         }
         let begun = window.started.get(side) == Some(&true);
-        let after = expected(window, side, sight).zip(other(&spans, side)).is_some_and(|(at, span)| at > span.last);
-        match window.edges.get_mut(side) {
-            Some(edge) if !begun || after => edge.add(*sight, copies),
-            _ => self.lost(window, side, sight, copies),
+        let covered = expected(window, side, sight).zip(other(&spans, side)).is_some_and(|(at, span)| at <= span.last);
+        if begun && covered && window.edges.get(side).is_some_and(Edge::is_full) {
+            self.lose_held(window, side);
+        }
+        if let Some(edge) = window.edges.get_mut(side) {
+            edge.add(*sight, copies);
+        }
+    }
+
+    /// What tap `side` saw since the last packet that both saw was lost.
+    fn lose_held(&mut self, window: &mut Window, side: usize) {
+        let Some(edge) = window.edges.get_mut(side).filter(|e| e.count() != 0).map(std::mem::take) else { return };
+        for (sight, copies) in &edge.held {
+            self.lost(window, side, sight, *copies);
+        }
+        if let Some(alone) = self.alone_of(window, side) {
+            alone.outside += edge.more;
         }
     }
 
@@ -268,12 +287,13 @@ impl Pair {
         let Some(edge) = window.edges.get_mut(side).map(std::mem::take) else { return };
         let Some(span) = other(&spans, side) else { return };
         let from = |s: &Sight, first| expected(window, side, s).is_some_and(|at| at >= first);
-        let early = edge.held.iter().filter(|(s, _)| !from(s, span.first)).count() as u64 + edge.more;
+        // Where the other capture began in the midst of the traffic, delays that vary blur its beginning.
+        let amidst = self.early.get(side).is_some_and(|&early| early > EDGE);
+        let begin = span.first.saturating_add(if amidst { BLURRED } else { 0 });
         // What was sent again, moments before the other tap's first frame of all, was the first loss of all.
-        let first = |s: &Sight, copies: &Copies| {
-            early <= EDGE && copies.there != 0 && from(s, span.first.saturating_sub(EDGE_WITHIN))
-        };
-        let judged = edge.held.iter().filter(|(s, c)| from(s, span.first) || first(s, c));
+        let first =
+            |s: &Sight, copies: &Copies| !amidst && copies.there != 0 && from(s, span.first.saturating_sub(BLURRED));
+        let judged = edge.held.iter().filter(|(s, c)| from(s, begin) || first(s, c));
         let judged = judged.copied().collect::<Vec<_>>();
         let outside = edge.count() - judged.len() as u64;
         for (sight, copies) in &judged {
@@ -285,7 +305,7 @@ impl Pair {
     }
 
     /// The captures are at their ends: what tap `side` saw behind the last packet that both saw.
-    fn end(&mut self, window: &mut Window, side: usize) {
+    fn end(&mut self, window: &mut Window, side: usize, spans: [Span; 2]) {
         let Some(edge) = window.edges.get_mut(side).map(std::mem::take) else { return };
         if window.difference.is_none() {
             if edge.count() != 0
@@ -296,8 +316,16 @@ impl Pair {
             }
             return;
         }
+        let Some(span) = other(&spans, side) else { return };
+        let upto = |s: &Sight, last| expected(window, side, s).is_some_and(|at| at <= last);
+        let late = edge.held.iter().filter(|(s, _)| !upto(s, span.last)).count() as u64 + edge.more;
+        let end = span.last.saturating_sub(if late > EDGE { BLURRED } else { 0 });
+        let judged = edge.held.iter().filter(|(s, _)| upto(s, end)).copied().collect::<Vec<_>>();
+        for (sight, copies) in &judged {
+            self.lost(window, side, sight, *copies);
+        }
         if let Some(alone) = self.alone_of(window, side) {
-            alone.outside += edge.count();
+            alone.outside += edge.count() - judged.len() as u64;
         }
         let outage = window.runs.get_mut(side).and_then(Run::end);
         if let Some(alone) = self.alone_of(window, side) {

@@ -66,21 +66,25 @@ pub(super) struct Copies {
     pub(super) there: usize,
 }
 
-/// What one tap saw of a flow before or after anything that both saw.
+/// What one tap saw of a flow before, between or after what both saw, and what is not judged yet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Edge {
     pub(super) held: Vec<(Sight, Copies)>,
-    /// Beyond those held: the earliest.
+    /// Those beyond the held ones.
     pub(super) more: u64,
 }
 
 impl Edge {
     pub(super) fn add(&mut self, sight: Sight, copies: Copies) {
-        if self.held.len() < HELD {
+        if !self.is_full() {
             self.held.push((sight, copies));
         } else {
             self.more += 1;
         }
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.held.len() >= HELD
     }
 
     pub(super) fn count(&self) -> u64 {
