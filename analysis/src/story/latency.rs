@@ -12,17 +12,34 @@ use super::report::Spread;
 /// Packets remembered that wait for an answer. Of more, the oldest give way and are not measured.
 const MOST: usize = 64;
 
-/// A packet that ends a message or asks for an acknowledgement.
+/// A packet that ends a message or asks for an acknowledgement. Sixteen bytes, since one is kept of each that is out.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
-    /// Its PSN; of a READ the last one of its range.
-    psn: Psn,
     at: Nanos,
-    /// When the message began, if this ends one.
-    began: Option<Nanos>,
-    ack_req: bool,
-    /// No other packet of this PSN was sent.
-    once: bool,
+    /// PSN (of a READ the last one of its range) in the low 24 bits, flags above.
+    tag: u32,
+    /// How long before `at` the message began, if this ends one: in units of 64 ns, up to four and a half minutes.
+    lead: u32,
+}
+
+impl Sent {
+    const ENDS: u32 = 1 << 24;
+    const ACK_REQ: u32 = 1 << 25;
+    /// Another packet of this PSN was sent.
+    const AGAIN: u32 = 1 << 26;
+    const LEAD_BITS: u32 = 6;
+
+    fn psn(self) -> Psn {
+        Psn::new(self.tag)
+    }
+
+    fn has(self, flag: u32) -> bool {
+        self.tag & flag != 0
+    }
+
+    fn began(self) -> Nanos {
+        Nanos(self.at.0 - (u64::from(self.lead) << Self::LEAD_BITS))
+    }
 }
 
 /// What a request is to the clock.
@@ -59,14 +76,26 @@ impl Latency {
         if self.out.len() == MOST {
             self.out.pop_front();
         }
-        let began = if stamp.ends { self.began.take() } else { None };
-        self.out.push_back(Sent { psn: stamp.psn, at: stamp.at, began, ack_req: stamp.ack_req, once: true });
+        let mut tag = stamp.psn.get();
+        let mut lead = 0;
+        if stamp.ends
+            && let Some(began) = self.began.take()
+        {
+            tag |= Sent::ENDS;
+            lead = u32::try_from(stamp.at.since(began).0 >> Sent::LEAD_BITS).unwrap_or(u32::MAX);
+        }
+        if stamp.ack_req {
+            tag |= Sent::ACK_REQ;
+        }
+        self.out.push_back(Sent { at: stamp.at, tag, lead });
     }
 
     /// A request was seen again: its answer may belong to either (Karn's rule).
     pub(crate) fn again(&mut self, psn: Psn) {
-        for sent in self.out.iter_mut().rev().take_while(|s| s.psn - psn >= 0) {
-            sent.once &= sent.psn != psn;
+        for sent in self.out.iter_mut().rev().take_while(|s| s.psn() - psn >= 0) {
+            if sent.psn() == psn {
+                sent.tag |= Sent::AGAIN;
+            }
         }
     }
 
@@ -74,16 +103,16 @@ impl Latency {
     #[inline(always)]
     pub(crate) fn answered(&mut self, psn: Psn, at: Nanos, mut message: impl FnMut(Nanos)) {
         while let Some(&sent) = self.out.front() {
-            if sent.psn - psn > 0 {
+            if sent.psn() - psn > 0 {
                 break;
             }
             self.out.pop_front();
-            if let Some(began) = sent.began {
-                let time = at.since(began);
+            if sent.has(Sent::ENDS) {
+                let time = at.since(sent.began());
                 self.message.record(time);
                 message(time);
             }
-            if sent.ack_req && sent.once && sent.psn == psn {
+            if sent.has(Sent::ACK_REQ) && !sent.has(Sent::AGAIN) && sent.psn() == psn {
                 self.rtt.record(at.since(sent.at));
             }
         }
@@ -91,7 +120,7 @@ impl Latency {
 
     /// The oldest packet that asks for an acknowledgement and has none.
     pub(crate) fn oldest_asked(&self) -> Option<Psn> {
-        self.out.iter().find(|s| s.ack_req).map(|s| s.psn)
+        self.out.iter().find(|s| s.has(Sent::ACK_REQ)).map(|s| s.psn())
     }
 
     pub(crate) fn message(&self) -> Spread {
@@ -123,8 +152,9 @@ mod tests {
         l.sent(stamp(0, 2_000, false, true));
         let mut seen = Vec::new();
         l.answered(Psn::new(0), Nanos(9_000), |t| seen.push(t.0));
-        assert_eq!(seen, [8_000]);
-        assert_eq!((l.message().max, l.rtt().max), (8_000, 7_000));
+        // To 64 ns.
+        assert_eq!(seen, [7_960]);
+        assert_eq!((l.message().max, l.rtt().max), (7_960, 7_000));
     }
 
     #[test]
