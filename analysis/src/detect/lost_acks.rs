@@ -65,7 +65,9 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
             "Take a second capture at the other end: it tells which of the two was lost.".to_owned()
         };
         let title = format!("{what}: {}", road(flow));
-        report(Finding { evidence, advice, ..finding(&RULE, case, flow, digest.as_ref(), title) });
+        // What is only in doubt costs no more than the timeouts, which have a finding of their own.
+        let severity = if certain != 0 { Severity::Warning } else { Severity::Info };
+        report(Finding { severity, evidence, advice, ..finding(&RULE, case, flow, digest.as_ref(), title) });
     }
 }
 

@@ -64,8 +64,8 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         } else if back.is_some() {
             (
                 Severity::Info,
-                "no NAK was about them".to_owned(),
-                "These cost nothing; look at what the NAKs of this flow are about.",
+                "nothing sent again for them".to_owned(),
+                "These cost nothing by themselves; look at what the other NAKs of this flow are about.",
             )
         } else {
             (
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(found.title, "1 packet out of order, accepted without a NAK: 10.9.1.1 -> 10.9.2.1 qp 20");
         let found = cases::one(&RULE, &cases::flows(story(None, 0), 3));
         assert_eq!(found.severity, Severity::Info);
-        assert_eq!(found.title, "1 packet out of order, no NAK was about them: 10.9.1.1 -> 10.9.2.1 qp 20");
+        assert_eq!(found.title, "1 packet out of order, nothing sent again for them: 10.9.1.1 -> 10.9.2.1 qp 20");
         let found = cases::one(&RULE, &flows[..1]);
         assert_eq!(found.title, "1 packet out of order, the answers were not seen: 10.9.1.1 -> 10.9.2.1 qp 20");
     }
