@@ -97,7 +97,12 @@ fn judge(ledger: &Ledger<'_>, report: &mut dyn FnMut(Finding)) {
 /// By the host that flows lead to.
 fn ways(flows: impl Iterator<Item = FlowReport>) -> BTreeMap<String, Way> {
     let mut ways: BTreeMap<String, Way> = BTreeMap::new();
-    for flow in flows {
+    // A host that nothing is lost to costs nothing, however many there are.
+    let troubled = |f: &FlowReport| {
+        let lost = f.story.as_ref().is_some_and(|s| !s.episodes.is_empty());
+        lost || f.ce + f.cnps + u64::from(f.naks.psn_sequence_error) != 0
+    };
+    for flow in flows.filter(troubled) {
         let way = ways.entry(flow.dst.clone()).or_default();
         way.ce += flow.ce;
         if flow.requests.packets != 0 {
