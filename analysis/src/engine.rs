@@ -4,10 +4,13 @@
 //! the shards and leaves the other packets alone; [`Engine::merge`] puts the parts together. So one thread and many
 //! compute the same thing.
 
+use rocetop_parsers::facts::Class;
 use rocetop_parsers::icrc::Icrc;
 use rocetop_parsers::{Addr, Bytes, Detail, Facts, Nanos};
 
 use crate::event::Packet;
+use crate::mix::Mix;
+use crate::pauses::Pauses;
 use crate::shard::{Evicted, Shard};
 use crate::totals::Totals;
 
@@ -36,6 +39,8 @@ impl Default for Config {
 pub struct Engine {
     shards: Vec<Shard>,
     totals: Totals,
+    pauses: Pauses,
+    mix: Mix,
     part: usize,
     /// The shards that are this part's, one bit each.
     owned: u64,
@@ -56,6 +61,8 @@ impl Engine {
         Self {
             shards: (0..SHARDS).map(|_| Shard::new(most, config.idle)).collect(),
             totals: Totals::default(),
+            pauses: Pauses::default(),
+            mix: Mix::default(),
             part,
             owned: (0..SHARDS).filter(|shard| shard % parts == part).fold(0, |all, shard| all | 1 << shard),
         }
@@ -85,20 +92,25 @@ impl Engine {
     #[inline(always)]
     pub fn packet(&mut self, packet: &Packet) {
         self.totals.add(packet);
-        if packet.facts.is_rdma()
-            && let Some(shard) = self.shards.get_mut(shard_of(packet.facts.src, packet.facts.dst))
-        {
-            shard.packet(packet);
+        if packet.facts.is_rdma() {
+            if let Some(shard) = self.shards.get_mut(shard_of(packet.facts.src, packet.facts.dst)) {
+                shard.packet(packet);
+            }
+        } else if packet.facts.class == Class::Other {
+            self.mix.add(packet);
         }
     }
 
     /// Adds what a frame carries beside its facts, after the frame itself.
     pub fn detail(&mut self, packet: &Packet, detail: &Detail) {
-        if let Detail::Cm(message) = detail
-            && packet.icrc != Icrc::Bad
-            && let Some(shard) = self.shards.get_mut(shard_of(packet.facts.src, packet.facts.dst))
-        {
-            shard.connection_message(&packet.facts, message);
+        match detail {
+            Detail::Cm(message) if packet.icrc != Icrc::Bad => {
+                if let Some(shard) = self.shards.get_mut(shard_of(packet.facts.src, packet.facts.dst)) {
+                    shard.connection_message(packet, message);
+                }
+            }
+            Detail::Cm(_) => {}
+            Detail::Pause(pause) => self.pauses.add(packet, pause),
         }
     }
 
@@ -114,6 +126,8 @@ impl Engine {
         let mut whole = parts.next().unwrap_or_else(|| Self::new(Config::default()));
         for part in parts {
             whole.totals.merge(&part.totals);
+            whole.mix.merge(&part.mix);
+            whole.pauses.merge(part.pauses);
             for (index, shard) in part.shards.into_iter().enumerate() {
                 if part.owned >> index & 1 == 1
                     && let Some(slot) = whole.shards.get_mut(index)
@@ -145,6 +159,14 @@ impl Engine {
     #[must_use]
     pub fn aged_out(&self) -> Evicted {
         self.shards.iter().map(|s| s.aged_out).sum()
+    }
+
+    pub(crate) fn pauses(&self) -> &Pauses {
+        &self.pauses
+    }
+
+    pub(crate) fn mix(&self) -> &Mix {
+        &self.mix
     }
 
     pub(crate) fn shards(&self) -> &[Shard] {

@@ -7,6 +7,7 @@ use std::io::{self, Write};
 
 use rocetop_analysis::report::{ConnectionReport, FlowReport};
 use rocetop_analysis::{Finding, Ledger};
+use rocetop_parsers::Nanos;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
@@ -38,12 +39,14 @@ struct Report<'a> {
 
 impl Serialize for Report<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut report = serializer.serialize_struct("report", 7)?;
+        let mut report = serializer.serialize_struct("report", 9)?;
         report.serialize_field("schema", SCHEMA)?;
         report.serialize_field("captures", self.captures)?;
         report.serialize_field("totals", &self.ledger.totals())?;
         report.serialize_field("flows", &Each(Cell::new(Some(self.flows()))))?;
         report.serialize_field("connections", &Each(Cell::new(Some(self.connections()))))?;
+        report.serialize_field("cm", &Each(Cell::new(Some(self.ledger.exchanges()))))?;
+        report.serialize_field("pauses", &self.ledger.pauses(self.end()))?;
         report.serialize_field("taps", &[(); 0])?;
         report.serialize_field("findings", &self.findings())?;
         report.end()
@@ -51,6 +54,11 @@ impl Serialize for Report<'_> {
 }
 
 impl Report<'_> {
+    /// Time of the last frame.
+    fn end(&self) -> Nanos {
+        self.captures.iter().filter_map(|c| c.last_ns).max().unwrap_or_default()
+    }
+
     /// Those of the chosen connections; what concerns the whole capture is always told.
     fn findings(&self) -> Vec<Finding> {
         let mut findings = self.ledger.findings().list;
