@@ -23,6 +23,7 @@
 //! IBTA Volume 1, 9.7.5.2.3 to 9.7.5.2.5 (NAK codes), table 46 (syndromes).
 
 use super::{Case, Evidence, Finding, Judge, Rule, Severity};
+use crate::marks::SpanReport;
 
 pub(super) const RULE: Rule = Rule {
     code: "RT008",
@@ -41,6 +42,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
             (flow.naks.remote_access_error, "remote access error"),
             (flow.naks.remote_operational_error, "remote operational error"),
         ];
+        let span = flow.marks.as_ref().and_then(|m| m.fatal_nak.as_ref());
         for (count, name) in codes.into_iter().filter(|&(count, _)| count != 0) {
             report(Finding {
                 code: RULE.code,
@@ -48,9 +50,9 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
                 title: format!("{} refused a request of {}: {name}", flow.src, flow.dst),
                 flow: Some(flow.id),
                 connection: Some(case.connection.id),
-                first_ns: flow.first_ns,
-                last_ns: flow.last_ns,
-                frames: Vec::new(),
+                first_ns: span.map_or(flow.first_ns, |s| s.first_ns),
+                last_ns: span.map_or(flow.last_ns, |s| s.last_ns),
+                frames: span.map(SpanReport::frames).unwrap_or_default(),
                 evidence: Evidence::default().with("naks", u64::from(count)).with("error", name.to_owned()),
                 advice: "Look at the application and the memory registration at both ends, not at the network."
                     .to_owned(),

@@ -3,7 +3,31 @@
 //! A detector judges what the reports of flows and captures say, so that whoever doubts it can check the same figures.
 //! Its module's documentation is the page that `rocetop explain CODE` prints.
 
+mod bad_icrc;
+mod ce_marks;
+mod ce_without_cnp;
+mod class_change;
+mod clear_to_send;
+mod cm_rejected;
+mod cm_unanswered;
+mod cnp_without_ce;
+mod dscp_differs;
 mod fatal_nak;
+mod foreign_cnp;
+mod foreign_traffic;
+mod incast;
+mod mtu_differs;
+mod mtu_hang;
+mod nccl_immediate;
+mod no_roce;
+mod no_slowdown;
+mod not_ect;
+mod one_direction;
+mod pfc_pauses;
+mod pipelining_gap;
+mod port_entropy;
+mod rocev1;
+mod ttl_change;
 
 use std::cmp::Reverse;
 
@@ -11,7 +35,9 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::Ledger;
+use crate::marks::SpanReport;
 use crate::report::{ConnectionReport, FlowReport, FrameRef};
+use crate::survey::Survey;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -95,6 +121,55 @@ pub struct Finding {
     pub advice: String,
 }
 
+impl Finding {
+    /// A finding of this rule, about the whole capture until more is said.
+    fn of(rule: &Rule, severity: Severity, title: String) -> Self {
+        Self {
+            code: rule.code,
+            severity,
+            title,
+            flow: None,
+            connection: None,
+            first_ns: 0,
+            last_ns: 0,
+            frames: Vec::new(),
+            evidence: Evidence::default(),
+            advice: String::new(),
+        }
+    }
+
+    /// About this flow, over its whole life until more is said.
+    fn about(mut self, flow: &FlowReport) -> Self {
+        (self.flow, self.connection) = (Some(flow.id), Some(flow.connection));
+        self.during(flow.first_ns, flow.last_ns)
+    }
+
+    fn during(mut self, first_ns: u64, last_ns: u64) -> Self {
+        (self.first_ns, self.last_ns) = (first_ns, last_ns);
+        self
+    }
+
+    fn shown_by(mut self, frames: Vec<FrameRef>) -> Self {
+        self.frames = frames;
+        self
+    }
+
+    /// Shown by these marks, when they were seen.
+    fn marked(self, span: &SpanReport) -> Self {
+        self.during(span.first_ns, span.last_ns).shown_by(span.frames())
+    }
+
+    fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+        self.evidence = self.evidence.with(name, value);
+        self
+    }
+
+    fn advice(mut self, advice: &str) -> Self {
+        advice.clone_into(&mut self.advice);
+        self
+    }
+}
+
 /// One connection, as a detector sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Case<'a> {
@@ -119,6 +194,8 @@ pub enum Judge {
     Connection(fn(&Case<'_>, &mut dyn FnMut(Finding))),
     /// The capture as a whole.
     Capture(fn(&Ledger<'_>, &mut dyn FnMut(Finding))),
+    /// What all connections add up to.
+    Survey(fn(&Survey, &Ledger<'_>, &mut dyn FnMut(Finding))),
 }
 
 /// A detector.
@@ -147,7 +224,33 @@ impl Rule {
 }
 
 /// All detectors, by code.
-pub static RULES: &[Rule] = &[fatal_nak::RULE];
+pub static RULES: &[Rule] = &[
+    fatal_nak::RULE,
+    ce_marks::RULE,
+    cnp_without_ce::RULE,
+    ce_without_cnp::RULE,
+    no_slowdown::RULE,
+    foreign_cnp::RULE,
+    pfc_pauses::RULE,
+    incast::RULE,
+    not_ect::RULE,
+    dscp_differs::RULE,
+    class_change::RULE,
+    ttl_change::RULE,
+    mtu_differs::RULE,
+    mtu_hang::RULE,
+    foreign_traffic::RULE,
+    rocev1::RULE,
+    no_roce::RULE,
+    one_direction::RULE,
+    bad_icrc::RULE,
+    port_entropy::RULE,
+    cm_rejected::RULE,
+    cm_unanswered::RULE,
+    nccl_immediate::RULE,
+    clear_to_send::RULE,
+    pipelining_gap::RULE,
+];
 
 /// The rule with this code, in any case.
 #[must_use]
@@ -182,13 +285,20 @@ pub(crate) fn findings(ledger: &Ledger<'_>) -> Findings {
             judge(ledger, &mut |finding| keep(kept, finding));
         }
     }
+    let mut survey = Survey::default();
     for connection in ledger.connections() {
         let flows: Vec<FlowReport> = connection.flows.iter().filter_map(|&id| ledger.flow(id)).collect();
         let case = Case { connection: &connection, flows: &flows };
+        survey.add(&case);
         for (rule, kept) in RULES.iter().zip(&mut kept) {
             if let Judge::Connection(judge) = rule.judge {
                 judge(&case, &mut |finding| keep(kept, finding));
             }
+        }
+    }
+    for (rule, kept) in RULES.iter().zip(&mut kept) {
+        if let Judge::Survey(judge) = rule.judge {
+            judge(&survey, ledger, &mut |finding| keep(kept, finding));
         }
     }
     let mut all = Findings::default();
