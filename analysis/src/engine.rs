@@ -21,7 +21,7 @@ pub const SHARDS: usize = u64::BITS as usize;
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// Flows kept at most, a 64th of them for the address pairs of each shard. A flow takes some 350 bytes, and up to
-    /// 3 kB where it has as many holes, READs and copies as are remembered.
+    /// 4 kB where it has as many holes, READs and copies as are remembered, and rare things to tell.
     pub most_flows: usize,
     /// Flows idle for longer than this make room for new ones; `None` keeps them.
     pub idle: Option<Nanos>,

@@ -1,6 +1,8 @@
 //! What a sender's requests look like over time: the patterns of collective libraries, the pace of large messages, and
 //! whether it slows down when it is told to. A flow without any of that keeps none of this.
 
+use std::collections::VecDeque;
+
 use rocetop_parsers::facts::Flags;
 use rocetop_parsers::ib::opcode::{Operation, Traits};
 use rocetop_parsers::{Bytes, Facts, Nanos};
@@ -11,6 +13,9 @@ use crate::report::FrameRef;
 
 /// Size of a clear-to-send slot: NCCL's `struct ncclIbSendFifo` is one of 64 bytes for each receive (net_ib.cc).
 const SLOT: u32 = 64;
+/// Slots that wait for their message at most; beyond that the oldest is forgotten. NCCL has at most 32 receives out for
+/// a connection (net.h, NCCL_NET_MAX_REQUESTS).
+const SLOTS: usize = 64;
 /// Messages of this size and more count as steps of a pipeline: NCCL cuts its 4 MiB buffer into eight slices, and the
 /// report of 13 GB/s on a 49 GB/s link had steps of 128 KiB.
 const STEP: u32 = 64 * 1024;
@@ -54,11 +59,11 @@ struct Judged {
     last: FrameNo,
 }
 
-/// What became of each clear-to-send slot.
-#[derive(Clone, Copy, Debug, Default)]
+/// What became of each clear-to-send slot: the first message follows the first slot, and so on.
+#[derive(Clone, Debug, Default)]
 struct Admission {
-    /// Arrival of the peer's latest slot, until data follow.
-    waiting: Option<Nanos>,
+    /// When the peer's slots came that no message has followed yet.
+    waiting: VecDeque<Nanos>,
     answered: u64,
     delay: Nanos,
     longest: Nanos,
@@ -126,7 +131,12 @@ impl Habits {
         } else if is_slot(facts) {
             self.slots += 1;
             span(&mut self.first_slot, &mut self.last_slot, packet);
-        } else if let Some(came) = self.admission.waiting.take() {
+        }
+        // What only says that the message before is complete needs no leave of its own.
+        if !is_slot(facts)
+            && !(is_empty(facts) && after_write)
+            && let Some(came) = self.admission.waiting.pop_front()
+        {
             let delay = packet.at.since(came);
             self.admission.answered += 1;
             self.admission.delay = Nanos(self.admission.delay.0 + delay.0);
@@ -142,7 +152,10 @@ impl Habits {
 
     /// The peer gave leave to send.
     pub(crate) fn cleared(&mut self, at: Nanos) {
-        self.admission.waiting.get_or_insert(at);
+        if self.admission.waiting.len() == SLOTS {
+            self.admission.waiting.pop_front();
+        }
+        self.admission.waiting.push_back(at);
     }
 
     /// A notification for this sender, which has sent so many bytes by now.
@@ -236,7 +249,7 @@ pub struct HabitsReport {
     pub slots: u64,
     /// First and last of them.
     pub slot_frames: Vec<FrameRef>,
-    /// Times that a message of this flow followed such a slot of the peer's.
+    /// Messages of this flow that followed such a slot of the peer's, one each.
     pub cleared: u64,
     /// Mean time from the slot to the message.
     pub cleared_mean_ns: Option<u64>,

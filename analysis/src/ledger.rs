@@ -323,4 +323,10 @@ mod tests {
     fn a_flow_stays_small() {
         assert!(size_of::<crate::flow::Flow>() <= 352);
     }
+
+    #[test]
+    fn what_flows_tell_stays_small() {
+        assert!(size_of::<crate::marks::Marks>() <= 576, "{}", size_of::<crate::marks::Marks>());
+        assert!(size_of::<crate::habits::Habits>() <= 512, "{}", size_of::<crate::habits::Habits>());
+    }
 }

@@ -45,15 +45,17 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
     for (flow, _) in case.directions() {
         let Some(ce) = flow.marks.as_ref().and_then(|m| m.ce.as_ref()) else { continue };
         let data = flow.requests.packets + flow.responses.packets;
-        let severity = if data >= ENOUGH && ce.count * ONE_IN >= data { Severity::Warning } else { Severity::Info };
-        let title = format!("{} of {data} packets from {} to {} were marked CE", ce.count, flow.src, flow.dst);
+        // Marks count a mirror's copies; the flow's own figure does not, but has the marks on ACKs.
+        let marked = ce.count.min(flow.ce);
+        let severity = if data >= ENOUGH && marked * ONE_IN >= data { Severity::Warning } else { Severity::Info };
+        let title = format!("{} of {data} packets from {} to {} were marked CE", marked, flow.src, flow.dst);
         report(
             Finding::of(&RULE, severity, title)
                 .about(flow)
                 .marked(ce)
-                .with("ce", ce.count)
+                .with("ce", marked)
                 .with("packets", data)
-                .with("ppm", (ce.count * 1_000_000).checked_div(data).unwrap_or_default())
+                .with("ppm", (marked * 1_000_000).checked_div(data).unwrap_or_default())
                 .advice("Find the queue that is full: which flows meet there, and does the sender slow down?"),
         );
     }

@@ -9,9 +9,9 @@
 //! to send yet (compute, another step); when slots come late, the receiver is the slow one.
 //!
 //! # How it decides
-//! At least eight slots that are nine of ten requests of their direction, and at least eight messages of the other
-//! one that followed one. The delay is that from the first slot since the last message to the next message, of the
-//! same pair of queue pairs.
+//! At least eight slots that are nine of ten requests of their direction, and at least eight messages of the other one
+//! that followed one. The delay is that from a slot to its message: the first message follows the first slot, and so
+//! on. An empty WRITE just behind a large one belongs to that.
 //!
 //! # What could fool it
 //! With several queue pairs for a connection the slots and the data may use different ones; then it is not

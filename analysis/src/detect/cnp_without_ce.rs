@@ -52,16 +52,18 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
             Near::Between | Near::Unknown => "the tap may stand before the switch that marks",
         };
         let title =
-            format!("{} notifications for {}, none of whose packets was marked here: {why}", cnp.count, data.src);
+            format!("{} notifications for {}, none of whose packets was marked here: {why}", back.cnps, data.src);
         report(
             Finding::of(&RULE, Severity::Info, title)
                 .about(data)
                 .marked(cnp)
-                .with("cnps", cnp.count)
+                .with("cnps", back.cnps)
                 .with("packets", sent)
                 .with("sequence_naks", naks)
-                .advice("Capture at the receiver's end: marks there mean congestion; without them loss or the receiver itself \
-                     causes the notifications."),
+                .advice(
+                    "Capture at the receiver's end: marks there mean congestion; without them loss or the receiver \
+                     itself causes the notifications.",
+                ),
         );
     }
 }

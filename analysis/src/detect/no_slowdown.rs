@@ -40,7 +40,11 @@ pub(super) const RULE: Rule = Rule {
 const FAST_MBPS: u64 = 1_000;
 
 fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
-    for (flow, _) in case.directions() {
+    for (flow, back) in case.directions() {
+        // A mirror's copies would double the rate.
+        if flow.mirror_copies + back.map_or(0, |b| b.mirror_copies) != 0 {
+            continue;
+        }
         let Some(reaction) = flow.habits.as_ref().and_then(|h| h.reaction.as_ref()) else { continue };
         if reaction.late_mbps < FAST_MBPS || reaction.late_mbps * 10 < reaction.early_mbps * 9 {
             continue;
