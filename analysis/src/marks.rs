@@ -32,8 +32,6 @@ pub(crate) enum Mark {
     Small,
 }
 
-const MARKS: usize = Mark::Small as usize + 1;
-
 /// How often, and where first and last.
 #[derive(Clone, Copy, Debug, Default)]
 struct Span {
@@ -115,8 +113,10 @@ struct Growth {
 /// What was marked in a flow.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Marks {
-    spans: [Span; MARKS],
-    worn: [Worn; 3],
+    /// Of what was seen, in the order of first sight.
+    spans: Vec<(Mark, Span)>,
+    /// By kind, once headers have changed.
+    worn: Option<Box<[Worn; 3]>>,
     /// Smallest payload of a First or Middle packet below the path MTU.
     small: u32,
     growth: Option<Growth>,
@@ -128,13 +128,22 @@ pub(crate) struct Marks {
 
 impl Marks {
     pub(crate) fn add(&mut self, mark: Mark, packet: &Packet) {
-        if let Some(span) = self.spans.get_mut(mark as usize) {
-            span.add(packet);
+        match self.spans.iter_mut().find(|(m, _)| *m == mark) {
+            Some((_, span)) => span.add(packet),
+            None => {
+                let mut span = Span::default();
+                span.add(packet);
+                self.spans.push((mark, span));
+            }
         }
     }
 
+    fn span(&self, mark: Mark) -> Option<&Span> {
+        self.spans.iter().find(|(m, _)| *m == mark).map(|(_, span)| span)
+    }
+
     pub(crate) fn count(&self, mark: Mark) -> u64 {
-        self.spans.get(mark as usize).map_or(0, |span| span.count)
+        self.span(mark).map_or(0, |span| span.count)
     }
 
     /// A First or Middle packet that its path MTU does not explain.
@@ -161,8 +170,9 @@ impl Marks {
     /// A packet's headers are not those of the packet before it. `tally` has it counted already.
     pub(crate) fn headers(&mut self, packet: &Packet, traits: Traits, before: Outer, now: Outer, tally: &Tally) {
         let kind = Kind::of(&packet.facts, traits);
-        self.worn_since(before, tally, Some(kind));
-        let Some(worn) = self.worn.get_mut(kind as usize) else { return };
+        let all = self.worn.get_or_insert_default();
+        worn_since(all, before, tally, Some(kind));
+        let Some(worn) = all.get_mut(kind as usize) else { return };
         worn.packets += 1;
         let last = worn.latest.replace(now).filter(|last| last.same_tap(now));
         worn.dscp.add(now.dscp());
@@ -179,27 +189,13 @@ impl Marks {
         }
     }
 
-    /// Notes which kinds of packets have come since the last change, all with the same headers. The current packet, if
-    /// there is one, is not among them.
-    fn worn_since(&mut self, headers: Outer, tally: &Tally, current: Option<Kind>) {
-        let counts = Kind::counts(tally);
-        for (kind, (worn, count)) in
-            [Kind::Data, Kind::Answer, Kind::Cnp].into_iter().zip(self.worn.iter_mut().zip(counts))
-        {
-            let count = count - u64::from(current == Some(kind));
-            if count > worn.packets {
-                worn.wear(headers);
-                worn.packets = count;
-            }
-        }
-    }
-
-    /// DSCPs of requests and responses, and of ACKs and NAKs. `latest` are the headers of the last packet.
-    pub(crate) fn dscps(&self, latest: Outer, tally: &Tally) -> [Vec<u8>; 2] {
-        let mut whole = self.clone();
-        whole.worn_since(latest, tally, None);
-        let [data, answers, _] = whole.worn;
-        [data.dscp.values().to_vec(), answers.dscp.values().to_vec()]
+    /// DSCPs of requests and responses, and of ACKs and NAKs, where headers have changed. `latest` are those of the last
+    /// packet.
+    pub(crate) fn dscps(&self, latest: Outer, tally: &Tally) -> Option<[Vec<u8>; 2]> {
+        let mut all = self.worn.clone()?;
+        worn_since(&mut all, latest, tally, None);
+        let [data, answers, _] = *all;
+        Some([data.dscp.values().to_vec(), answers.dscp.values().to_vec()])
     }
 
     /// The first larger packet, where it was sent again and nothing from `unacked` on was ever acknowledged.
@@ -219,7 +215,7 @@ impl Marks {
     /// In the shape of the report; `None` where no mark was set.
     pub(crate) fn report(&self, frame: &dyn Fn(FrameNo) -> FrameRef) -> Option<MarksReport> {
         let span = |mark: Mark| {
-            self.spans.get(mark as usize).filter(|span| span.count != 0).map(|span| SpanReport {
+            self.span(mark).map(|span| SpanReport {
                 count: span.count,
                 first_ns: span.first_at.0,
                 last_ns: span.last_at.0,
@@ -227,7 +223,7 @@ impl Marks {
                 last_frame: frame(span.last),
             })
         };
-        self.spans.iter().any(|span| span.count != 0).then(|| MarksReport {
+        (!self.spans.is_empty()).then(|| MarksReport {
             ce: span(Mark::Ce),
             ce_on_answers: span(Mark::CeOnAnswer),
             cnp: span(Mark::Cnp),
@@ -239,6 +235,19 @@ impl Marks {
             below_mtu: span(Mark::Small),
             below_mtu_bytes: (self.small != 0).then_some(self.small),
         })
+    }
+}
+
+/// Notes which kinds of packets have come since the last change, all with the same headers. The current packet, if
+/// there is one, is not among them.
+fn worn_since(all: &mut [Worn; 3], headers: Outer, tally: &Tally, current: Option<Kind>) {
+    let counts = Kind::counts(tally);
+    for (kind, (worn, count)) in [Kind::Data, Kind::Answer, Kind::Cnp].into_iter().zip(all.iter_mut().zip(counts)) {
+        let count = count - u64::from(current == Some(kind));
+        if count > worn.packets {
+            worn.wear(headers);
+            worn.packets = count;
+        }
     }
 }
 
