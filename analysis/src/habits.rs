@@ -133,10 +133,8 @@ impl Habits {
             span(&mut self.first_slot, &mut self.last_slot, packet);
         }
         // What only says that the message before is complete needs no leave of its own.
-        if !is_slot(facts)
-            && !(is_empty(facts) && after_write)
-            && let Some(came) = self.admission.waiting.pop_front()
-        {
+        let part = is_slot(facts) || is_empty(facts) && after_write;
+        if !part && let Some(came) = self.admission.waiting.pop_front() {
             let delay = packet.at.since(came);
             self.admission.answered += 1;
             self.admission.delay = Nanos(self.admission.delay.0 + delay.0);

@@ -38,6 +38,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
+    let mut said = false;
     for (flow, peer) in case.directions() {
         let refused = |f: &FlowReport| f.naks.invalid_request != 0;
         let harmed = peer.is_some_and(refused) || flow.stuck.is_some() || refused(flow);
@@ -58,6 +59,9 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         }
         if let (Some(mtu), Some(agreed)) = (flow.mtu, flow.cm.and_then(|cm| cm.path_mtu))
             && mtu > agreed
+            // Both directions know of it then.
+            && flow.requests.packets + flow.responses.packets != 0
+            && !std::mem::replace(&mut said, true)
         {
             let title = format!("{} to {} uses a path MTU of {mtu}; {agreed} was agreed on", flow.src, flow.dst);
             report(finding(title, mtu, agreed));

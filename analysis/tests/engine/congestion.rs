@@ -1,13 +1,13 @@
 //! Marks, notifications, pauses and incast.
 
-use rocetop_analysis::Severity;
 use rocetop_analysis::detect::Value;
 use rocetop_analysis::report::FrameRef;
+use rocetop_analysis::{Config, Engine, FrameNo, Ledger, Packet, Severity};
 use rocetop_parsers::facts::Class;
 use rocetop_parsers::link::pause::Pause;
-use rocetop_parsers::{Addr, Detail, Facts};
+use rocetop_parsers::{Addr, Bytes, Detail, Facts, Nanos};
 
-use crate::kit::{ACK, CNP, Tap, WRITE_ONLY, Way, connection, way};
+use crate::kit::{ACK, CNP, Tap, WRITE_ONLY, Way, connection, host, way};
 
 /// ECT(0) and CE.
 const ECT: u8 = 2;
@@ -165,4 +165,32 @@ fn four_senders_at_once() {
     assert_eq!(run(3).codes(Severity::Info), ["RT038"]);
     assert_eq!(run(4).codes(Severity::Info), ["RT026", "RT038"]);
     assert_eq!(run(4).found("RT026").evidence.0[1], ("senders", Value::Number(4)));
+}
+
+#[test]
+fn parts_agree() {
+    let pause = Facts { class: Class::Pause, ..Facts::default() };
+    let tcp = |n: u8| Facts { class: Class::Other, src: host(n), dst: host(1), tos: 8, end: 60, protocol: 6, ..pause };
+    let run = |parts: usize| {
+        let mut engines: Vec<_> = (0..parts).map(|part| Engine::part(Config::default(), part, parts)).collect();
+        for frame in 1..=60u8 {
+            let facts = if frame % 3 == 0 { pause } else { tcp(frame) };
+            let at = Nanos(u64::from(frame) * 1000);
+            let frame = FrameNo::new(0, u64::from(frame));
+            let packet = Packet { frame, at, wire: Bytes(60), facts, ..Packet::default() };
+            let engine = engines.iter_mut().find(|e| e.owns(&facts)).unwrap();
+            engine.packet(&packet);
+            if facts.class == Class::Pause {
+                engine.detail(&packet, &Detail::Pause(Pause::pfc().with_class(4, 100)));
+            }
+        }
+        let engine = Engine::merge(engines);
+        let ledger = Ledger::new(&engine, Vec::new());
+        format!("{:?} {:?}", ledger.pauses(Nanos(61_000)), ledger.findings())
+    };
+    let one = run(1);
+    assert!(one.contains("RT025") && one.contains("RT037"), "{one}");
+    for parts in [2, 3, 7, 64] {
+        assert_eq!(run(parts), one);
+    }
 }

@@ -13,9 +13,9 @@ use rocetop_parsers::ib::cm::sidr_req::SidrReq;
 use rocetop_parsers::ib::cm::{CmMessage, CommId, PathMtu, ServiceId};
 use rocetop_parsers::ib::mad::TransactionId;
 use rocetop_parsers::sport::FlowLabel;
-use rocetop_parsers::{Addr, Detail, Psn, Qpn};
+use rocetop_parsers::{Addr, Detail, Facts, Psn, Qpn};
 
-use crate::kit::{Tap, WRITE_ONLY, Way, connection, host, way};
+use crate::kit::{Tap, WRITE_FIRST, WRITE_LAST, WRITE_ONLY, Way, connection, host, way};
 
 const ID: TransactionId = TransactionId(9);
 const PORT_7199: ServiceId = ServiceId(0x0106_1c1f);
@@ -98,6 +98,21 @@ fn a_whole_life() {
         assert_eq!((terms.ack_timeout_ns, terms.retry_count, terms.rnr_retry), (Some(67_108_864), 7, 6));
         assert_eq!((terms.path_mtu, terms.exchange), (Some(1024), 0));
     }
+}
+
+#[test]
+fn more_than_agreed() {
+    let mut tap = Tap::default();
+    let (there, back) = ways();
+    tell(&mut tap, there, req(11));
+    tell(&mut tap, back, rep());
+    let (data, acks) = connection();
+    let large = Facts { tos: 2, payload: 2048, ..Tap::facts(data, WRITE_FIRST, 1000) };
+    tap.facts_at(data, large).send(data, WRITE_LAST, 1001).ack(acks, 1001, 1);
+    let seen = tap.finish();
+    let found = seen.found("RT033");
+    assert_eq!(found.severity, Severity::Info);
+    assert_eq!(found.title, "10.0.0.1 to 10.0.0.2 uses a path MTU of 2048; 1024 was agreed on");
 }
 
 #[test]
