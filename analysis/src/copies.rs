@@ -46,6 +46,8 @@ pub(crate) struct Share {
     pub(crate) message_bytes: Bytes,
     /// Repeated responses.
     pub(crate) responses_again: u64,
+    /// Nearly every frame came twice at the same place.
+    pub(crate) doubled: bool,
 }
 
 /// What the accounting said of a packet: whether it had been seen before.
@@ -54,6 +56,16 @@ pub(crate) struct Again {
     pub(crate) request: bool,
     pub(crate) message: bool,
     pub(crate) response: bool,
+}
+
+/// Whether a packet may be the double of one seen before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Double {
+    No,
+    /// At another place: under a mirror.
+    Mirrored,
+    /// At the same place, within microseconds: a capture that doubles, or a network that does.
+    AtOnce,
 }
 
 impl Share {
@@ -147,8 +159,9 @@ impl Copies {
     }
 
     /// A packet of a flow under suspicion.
-    pub(crate) fn add(&mut self, suspect: Suspect<'_>) {
+    pub(crate) fn add(&mut self, suspect: Suspect<'_>) -> Double {
         let Suspect { facts, traits, wire, place, again, at, file, twin, behind_new } = suspect;
+        let mut double = Double::No;
         self.places.add(place);
         // Places beyond the ones kept share the last bit.
         let bit = 1 << self.places.values().iter().position(|&p| p == place).unwrap_or(7);
@@ -167,15 +180,18 @@ impl Copies {
             let open = |s: &&mut Sent| s.identity == identity && s.places & bit == 0 && near(s);
             if let Some(sent) = self.recent.iter_mut().rev().find(open) {
                 sent.places |= bit;
-                return self.moved.add(facts, traits, wire, again);
+                self.moved.add(facts, traits, wire, again);
+                return Double::Mirrored;
             }
             if known && bit != Self::HOME {
                 let share = if file == self.file { &mut self.late } else { &mut self.moved };
-                return share.add(facts, traits, wire, again);
+                share.add(facts, traits, wire, again);
+                return Double::Mirrored;
             }
             if twin.is_some_and(|since| since <= DOUBLED_WITHIN) {
                 let share = if behind_new { &mut self.doubled } else { &mut self.trailing };
                 share.add(facts, traits, wire, again);
+                double = Double::AtOnce;
             }
         }
         self.first_elsewhere |= numbered && !known && bit != Self::HOME;
@@ -183,6 +199,7 @@ impl Copies {
             self.recent.pop_front();
         }
         self.recent.push_back(Sent { identity, at, places: bit });
+        double
     }
 
     /// Which of the suspects are copies, by requests and responses; `None` where there are answers alone, which a
@@ -230,6 +247,7 @@ impl Copies {
                 share.tally = self.elsewhere;
             }
         }
+        share.doubled = verdict.doubled;
         if verdict.doubled {
             share.merge(&self.doubled);
             share.merge(&self.trailing);

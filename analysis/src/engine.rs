@@ -4,6 +4,7 @@
 //! the shards and leaves the other packets alone; [`Engine::merge`] puts the parts together. So one thread and many
 //! compute the same thing.
 
+use hdrhistogram::Histogram as Precise;
 use rocetop_parsers::facts::Class;
 use rocetop_parsers::icrc::Icrc;
 use rocetop_parsers::{Addr, Bytes, Detail, Facts, Nanos};
@@ -25,12 +26,14 @@ pub struct Config {
     pub most_flows: usize,
     /// Flows idle for longer than this make room for new ones; `None` keeps them.
     pub idle: Option<Nanos>,
+    /// Whether stories are told: what was lost, why it was sent again, how long it took. Counts need none.
+    pub stories: bool,
 }
 
 impl Default for Config {
     fn default() -> Self {
         // A bit over a million: four hundred megabytes in a flood of single packets.
-        Self { most_flows: 1 << 20, idle: None }
+        Self { most_flows: 1 << 20, idle: None, stories: true }
     }
 }
 
@@ -41,6 +44,10 @@ pub struct Engine {
     totals: Totals,
     pauses: Pauses,
     mix: Mix,
+    /// Times of all messages.
+    messages: Precise<u32>,
+    /// Whether stories are told.
+    tells: bool,
     part: usize,
     /// The shards that are this part's, one bit each.
     owned: u64,
@@ -59,10 +66,12 @@ impl Engine {
         let most = config.most_flows / SHARDS;
         let parts = parts.max(1);
         Self {
-            shards: (0..SHARDS).map(|_| Shard::new(most, config.idle)).collect(),
+            shards: (0..SHARDS).map(|_| Shard::new(most, &config)).collect(),
             totals: Totals::default(),
             pauses: Pauses::default(),
             mix: Mix::default(),
+            messages: precise(),
+            tells: config.stories,
             part,
             owned: (0..SHARDS).filter(|shard| shard % parts == part).fold(0, |all, shard| all | 1 << shard),
         }
@@ -94,7 +103,7 @@ impl Engine {
         self.totals.add(packet);
         if packet.facts.is_rdma() {
             if let Some(shard) = self.shards.get_mut(shard_of(packet.facts.src, packet.facts.dst)) {
-                shard.packet(packet);
+                shard.packet(packet, &mut self.messages);
             }
         } else if packet.facts.class == Class::Other {
             self.mix.add(packet);
@@ -128,6 +137,8 @@ impl Engine {
             whole.totals.merge(&part.totals);
             whole.mix.merge(&part.mix);
             whole.pauses.merge(part.pauses);
+            // Fails where one of them cannot grow; both do.
+            let _ = whole.messages.add(&part.messages);
             for (index, shard) in part.shards.into_iter().enumerate() {
                 if part.owned >> index & 1 == 1
                     && let Some(slot) = whole.shards.get_mut(index)
@@ -147,6 +158,12 @@ impl Engine {
     #[must_use]
     pub fn totals(&self) -> &Totals {
         &self.totals
+    }
+
+    /// Times of all messages, from the first packet to the answer, in nanoseconds.
+    #[must_use]
+    pub fn messages(&self) -> &Precise<u32> {
+        &self.messages
     }
 
     /// Flows that had to make room because the table was full.
@@ -169,9 +186,19 @@ impl Engine {
         &self.mix
     }
 
+    pub(crate) fn tells(&self) -> bool {
+        self.tells
+    }
+
     pub(crate) fn shards(&self) -> &[Shard] {
         &self.shards
     }
+}
+
+/// Exact to a hundredth, in nanoseconds up to an hour: a queue pair that was silent for longer is another matter.
+fn precise() -> Precise<u32> {
+    const HOUR: u64 = 3_600_000_000_000;
+    Precise::new_with_bounds(1, HOUR, 2).expect("fails only for bounds that are none")
 }
 
 /// The shard of a frame: the same for both directions of a pair of addresses, 0 for a frame without any.

@@ -6,13 +6,15 @@ use rocetop_parsers::ib::aeth::Syndrome;
 use rocetop_parsers::ib::opcode::{Opcode, Operation, Traits, Transport};
 use rocetop_parsers::{Addr, Bytes, Facts, Nanos, Psn, Qpn};
 
-use crate::copies::{Again, Copies, DOUBLED_BEHIND, Identity, Share, Suspect};
+use crate::copies::{Again, Copies, DOUBLED_BEHIND, Double, Identity, Share, Suspect};
 use crate::event::{FrameNo, Packet};
 use crate::headers::{Headers, Outer};
 use crate::marks::Marks;
 use crate::pairing::{Grade, Hunt};
-use crate::responses::{Awaited, Responses};
-use crate::seen::{Seen, Sight};
+use crate::responses::Reads;
+use crate::seen::{self, Seen};
+use crate::story::{Sight, Story, Telling};
+use crate::tell::Opening;
 
 /// What tells flows apart: the two addresses, the destination queue pair, and how RoCE was carried.
 ///
@@ -90,13 +92,16 @@ pub(crate) struct Flow {
     /// Rare things, and what happens over time; `None` in a flow that has nothing to tell.
     pub(crate) marks: Option<Box<Marks>>,
     seen: Seen,
-    pub(crate) responses: Option<Box<Responses>>,
-    awaited: Awaited,
+    pub(crate) reads: Reads,
     copies: Option<Box<Copies>>,
+    /// What happened to the requests of this flow.
+    pub(crate) story: Option<Box<Story>>,
     /// Next PSN that the peer has not acknowledged here.
     pub(crate) unacked: Psn,
     /// Most PSNs that were ever out without an acknowledgement.
-    most_in_flight: u32,
+    pub(crate) most_in_flight: u32,
+    /// What the first request was, until a story begins with it.
+    pub(crate) opening: Opening,
     /// Source queue pair of a datagram flow, or [`SEVERAL`].
     pub(crate) src_qp: Qpn,
     pub(crate) epoch: u32,
@@ -130,9 +135,10 @@ impl Flow {
             ecn: 0,
             marks: None,
             seen: Seen::default(),
-            responses: None,
-            awaited: Awaited::default(),
+            reads: Reads::default(),
             copies: None,
+            story: None,
+            opening: Opening::default(),
             unacked: Psn::default(),
             most_in_flight: 0,
             src_qp: Qpn(0),
@@ -154,7 +160,13 @@ impl Flow {
     }
 
     /// Adds a packet. `peer` is the other direction, if it is known.
-    pub(crate) fn add(&mut self, packet: &Packet, traits: Traits, peer: Option<&mut Flow>) {
+    pub(crate) fn add(
+        &mut self,
+        packet: &Packet,
+        traits: Traits,
+        mut peer: Option<&mut Flow>,
+        telling: &mut Telling<'_>,
+    ) {
         let facts = &packet.facts;
         if self.transport == Transport::Cnp && Self::tells_transport(facts) {
             self.transport = facts.opcode.transport();
@@ -167,38 +179,51 @@ impl Flow {
         let next = self.counters.next_psn;
         let mtu = self.counters.mtu;
         let moved = self.counters.fold(facts, traits, packet.wire, packet.at);
-        let mut again = self.see(facts, traits, moved, next);
+        let (sight, mut again) = self.see(facts, traits, moved, next);
         if !again.request && !again.message {
             self.message_bytes += message_bytes(facts, traits);
         }
-        if let Some(peer) = peer {
+        let mut missing = 0;
+        if let Some(peer) = peer.as_deref_mut() {
             if self.counters.mtu != mtu {
                 peer.learn_mtu(self.counters.mtu.get());
             }
             if traits.any(Traits::AETH | Traits::RESPONSE) {
-                again.response = self.answer(facts, traits, Some(peer));
+                (again.response, missing) = self.answer(facts, traits, Some(peer));
             }
         } else if traits.has(Traits::RESPONSE) {
-            again.response = self.answer(facts, traits, None);
+            (again.response, missing) = self.answer(facts, traits, None);
         }
         self.notice(packet, traits, before, again);
-        self.place(packet, traits, before, again);
+        let double = self.place(packet, traits, before, again);
+        if telling.on && double != Double::Mirrored {
+            self.tell(packet, traits, sight, missing, double, peer, telling);
+        }
     }
 
     /// Sight of a request's PSN.
     #[inline(always)]
-    fn see(&mut self, facts: &Facts, traits: Traits, moved: Move, next: Psn) -> Again {
+    fn see(&mut self, facts: &Facts, traits: Traits, moved: Move, next: Psn) -> (Option<Sight>, Again) {
         let read = facts.opcode.operation() == Operation::READ_REQ;
         let mut again = Again::default();
+        let mut sight = Sight::New(0);
         match moved {
-            Move::None => return again,
+            Move::None => return (None, again),
             Move::Start => {
                 self.seen = Seen::starting(facts.psn);
                 self.unacked = facts.psn;
+                self.opening = Opening::of(facts, traits);
             }
             Move::InOrder if !read && next == facts.psn => {}
-            Move::InOrder | Move::Ahead(_) => self.jump(facts.psn, moved, next),
-            Move::Behind => again = self.look_back(facts, traits, read, next),
+            Move::InOrder => self.jump(facts.psn, moved, next),
+            Move::Ahead(skipped) => {
+                self.jump(facts.psn, moved, next);
+                sight = Sight::New(skipped);
+            }
+            Move::Behind => {
+                again = self.look_back(facts, traits, read, next);
+                sight = if again.request { Sight::Again } else { Sight::First };
+            }
         }
         if read || traits.has(Traits::ATOMIC_ETH) {
             let mut end = self.counters.next_psn;
@@ -208,12 +233,12 @@ impl Flow {
             } else {
                 self.seen.open(facts.psn + 1, (end - (facts.psn + 1)).unsigned_abs(), false);
             }
-            self.awaited.ask(facts.psn, end);
+            self.reads.awaited_mut().ask(facts.psn, end);
         }
         let in_flight = (self.counters.next_psn - self.unacked).max(0).unsigned_abs();
         self.most_in_flight = self.most_in_flight.max(in_flight);
         self.seen.trim(self.counters.next_psn);
-        again
+        (Some(sight), again)
     }
 
     /// The frontier moved on by more than this packet: a gap, or a READ whose span is known only now.
@@ -232,10 +257,10 @@ impl Flow {
         let inside = self.seen.reaches(psn);
         let mut again = Again::default();
         match self.seen.look(psn) {
-            Sight::Again => again.request = true,
+            seen::Sight::Again => again.request = true,
             // Inside a READ's range: the rest of that READ is asked for again, which is no new message.
-            Sight::First if read && inside => again.message = true,
-            Sight::First | Sight::Skipped => {}
+            seen::Sight::First if read && inside => again.message = true,
+            seen::Sight::First | seen::Sight::Skipped => {}
         }
         again.message |= again.request && traits.has(Traits::ENDS);
         self.seen_again = self.seen_again.saturating_add(u32::from(again.request));
@@ -251,36 +276,52 @@ impl Flow {
         again
     }
 
-    /// An ACK, NAK or response for the peer's requests. Returns whether a response had been seen before.
-    fn answer(&mut self, facts: &Facts, traits: Traits, mut peer: Option<&mut Flow>) -> bool {
-        let mut again = false;
+    /// An ACK, NAK or response for the peer's requests. Returns whether a response had been seen before, and how many
+    /// are missing before it.
+    fn answer(&mut self, facts: &Facts, traits: Traits, mut peer: Option<&mut Flow>) -> (bool, u32) {
+        let (mut again, mut missing) = (false, 0);
         if traits.has(Traits::RESPONSE) {
-            let awaited = peer.as_deref().map(|p| &p.awaited);
-            let space = self.responses.get_or_insert_with(|| Box::new(Responses::starting(facts.psn, awaited)));
-            again = space.add(facts, traits, awaited);
-            let next = space.next();
+            let awaited = peer.as_deref().and_then(|p| p.reads.awaited());
+            let next;
+            (again, missing, next) = self.reads.respond(facts, traits, awaited);
             if let Some(peer) = peer.as_deref_mut() {
-                peer.awaited.answered(next);
+                peer.reads.awaited_mut().answered(next);
             }
         }
-        if let Some(peer) = peer
-            && (facts.flags.has(Flags::EXTENDED) || !traits.has(Traits::AETH))
-        {
-            // A NAK acknowledges what came before it (IBTA 9.7.5.1.2).
-            let naked = facts.opcode.operation() == Operation::ACK
-                && !matches!(facts.aeth.syndrome(), Syndrome::Ack(_) | Syndrome::Reserved(_));
-            let unacked = if naked { facts.psn } else { facts.psn + 1 };
-            let valid = peer.counters.has_requests() && unacked - peer.counters.next_psn <= 0;
-            if valid && unacked - peer.unacked > 0 {
-                peer.unacked = unacked;
+        if let Some(peer) = peer {
+            peer.acknowledged(facts, traits);
+        }
+        (again, missing)
+    }
+
+    /// An answer to requests of this flow says how far they have come.
+    fn acknowledged(&mut self, facts: &Facts, traits: Traits) {
+        if !facts.flags.has(Flags::EXTENDED) && traits.has(Traits::AETH) {
+            return;
+        }
+        // A NAK acknowledges what came before it (IBTA 9.7.5.1.2).
+        let naked = facts.opcode.operation() == Operation::ACK
+            && !matches!(facts.aeth.syndrome(), Syndrome::Ack(_) | Syndrome::Reserved(_));
+        let unacked = if naked { facts.psn } else { facts.psn + 1 };
+        let valid = self.counters.has_requests() && unacked - self.counters.next_psn <= 0;
+        if valid && unacked - self.unacked > 0 {
+            self.unacked = unacked;
+        }
+    }
+
+    /// The other direction became known by this very packet, which is an answer to it.
+    pub(crate) fn catch_up(&mut self, packet: &Packet, traits: Traits, peer: &mut Flow, telling: &mut Telling<'_>) {
+        if traits.any(Traits::AETH | Traits::RESPONSE) {
+            peer.acknowledged(&packet.facts, traits);
+            if telling.on {
+                self.tell(packet, traits, None, 0, Double::No, Some(peer), telling);
             }
         }
-        again
     }
 
     /// Where the packet was seen, and whether it is a copy.
     #[inline(always)]
-    fn place(&mut self, packet: &Packet, traits: Traits, before: Nanos, again: Again) {
+    fn place(&mut self, packet: &Packet, traits: Traits, before: Nanos, again: Again) -> Double {
         let facts = &packet.facts;
         let outer = Outer::of(facts, packet);
         let last = self.headers.latest();
@@ -296,6 +337,7 @@ impl Flow {
             self.marks().headers(packet, traits, last, outer, &tally);
         }
         let moved = differs && outer.place() != last.place();
+        let mut double = Double::No;
         if moved || twin.is_some() || self.copies.is_some() {
             let latest = self.latest;
             let (at, file) = (packet.at, packet.frame.file());
@@ -303,9 +345,13 @@ impl Flow {
             let begin = || Box::new(Copies::since(latest, before, last.place(), self.first_frame.file()));
             let copies = self.copies.get_or_insert_with(begin);
             let (wire, place) = (packet.wire, outer.place());
-            copies.add(Suspect { facts, traits, wire, place, again, at, file, twin, behind_new });
+            double = copies.add(Suspect { facts, traits, wire, place, again, at, file, twin, behind_new });
+            if double == Double::AtOnce && identity != self.latest {
+                double = Double::No;
+            }
         }
         self.latest = identity;
+        double
     }
 
     /// The path MTU, learned from the other direction or the CM.
@@ -317,7 +363,7 @@ impl Flow {
         let grown = (self.counters.next_psn - next).max(0).unsigned_abs();
         if grown != 0 {
             self.seen.open(next, grown, false);
-            self.awaited.ask(next, self.counters.next_psn);
+            self.reads.awaited_mut().ask(next, self.counters.next_psn);
         }
     }
 

@@ -161,10 +161,10 @@ impl<'a> Ledger<'a> {
         exchange_at(self.engine, *self.exchanges.get(id as usize)?)?.terms(id)
     }
 
-    /// What the detectors found, the worst first.
+    /// What the detectors found, the worst first. Nothing where no stories were told.
     #[must_use]
     pub fn findings(&self) -> Findings {
-        detect::findings(self)
+        if self.engine.tells() { detect::findings(self) } else { Findings::default() }
     }
 
     /// All flows, by id.
@@ -178,8 +178,9 @@ impl<'a> Ledger<'a> {
         let &seat = self.order.get(id as usize)?;
         let flow = flow_at(self.engine, seat)?;
         let (_, connection) = self.at(seat)?;
-        let mut report = report(flow, flow_at(self.engine, (seat.0, flow.peer)), id, connection);
+        let peer = flow_at(self.engine, (seat.0, flow.peer));
         let frame = |frame| self.frame(frame);
+        let mut report = report(flow, peer, id, connection, self.engine.tells(), frame);
         if let Some(marks) = &flow.marks {
             if let Some(dscps) = marks.dscps(flow.headers.latest(), &flow.counters.tally) {
                 [report.data_dscp, report.answer_dscp] = dscps;
@@ -234,7 +235,14 @@ fn exchanges(engine: &Engine) -> (Vec<(u32, u32)>, Agreed) {
     (order.into_iter().map(|(_, seat, _)| seat).collect(), agreed)
 }
 
-fn report(flow: &Flow, peer: Option<&Flow>, id: u32, connection: u32) -> FlowReport {
+fn report(
+    flow: &Flow,
+    peer: Option<&Flow>,
+    id: u32,
+    connection: u32,
+    tells: bool,
+    frame: impl Fn(FrameNo) -> FrameRef,
+) -> FlowReport {
     let c = &flow.counters;
     let copies = flow.mirrored(peer);
     let t = &c.tally;
@@ -243,6 +251,7 @@ fn report(flow: &Flow, peer: Option<&Flow>, id: u32, connection: u32) -> FlowRep
     let seen_again = u64::from(flow.seen_again) - copies.again;
     let own_dscp = |yes: bool| if yes { flow.headers.dscp.values().to_vec() } else { Vec::new() };
     let behind = c.behind - copies.again;
+    let story = if tells { flow.story(peer, seen_again, copies.doubled, frame) } else { None };
     let nak = |code: usize| t.naks.get(code).zip(off.naks.get(code)).map_or(0, |(n, o)| n - o);
     FlowReport {
         id,
@@ -290,7 +299,7 @@ fn report(flow: &Flow, peer: Option<&Flow>, id: u32, connection: u32) -> FlowRep
             gap_psns: c.gap_psns,
             never_seen: flow.never_seen(),
         },
-        responses: flow.responses.as_ref().map_or_else(ResponsesReport::default, |r| ResponsesReport {
+        responses: flow.reads.responses().map_or_else(ResponsesReport::default, |r| ResponsesReport {
             packets: t.responses - off.responses,
             seen_again: r.seen_again - copies.responses_again,
             gaps: r.gaps,
@@ -315,7 +324,7 @@ fn report(flow: &Flow, peer: Option<&Flow>, id: u32, connection: u32) -> FlowRep
         habits: None,
         stuck: None,
         cm: None,
-        story: None,
+        story,
     }
 }
 

@@ -18,6 +18,7 @@ mod pairing;
 mod responses;
 mod seen;
 mod shard;
+mod tell;
 
 pub mod detect;
 pub mod engine;

@@ -15,7 +15,7 @@ use crate::shard::Evicted;
 use crate::story::StoryReport;
 
 /// Sums over all frames.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[allow(missing_docs, reason = "the contract names and explains them")]
 pub struct TotalsReport {
     pub frames: u64,
@@ -38,7 +38,7 @@ pub struct TotalsReport {
 }
 
 /// Frames with a BTH by their invariant CRC.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 #[allow(missing_docs, reason = "the contract names and explains them")]
 pub struct IcrcReport {
     pub ok: u64,
@@ -47,7 +47,7 @@ pub struct IcrcReport {
 }
 
 /// Frames with a BTH by their ECN field.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 #[allow(missing_docs, reason = "the contract names and explains them")]
 pub struct EcnReport {
     pub not_ect: u64,
@@ -57,7 +57,7 @@ pub struct EcnReport {
 }
 
 /// Flows that had to make room, and what they carried.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 #[allow(missing_docs, reason = "plain counts")]
 pub struct EvictedReport {
     pub flows: u64,
@@ -82,6 +82,12 @@ impl Opcodes {
     }
 }
 
+impl Default for Opcodes {
+    fn default() -> Self {
+        Self(Box::new([0; 256]))
+    }
+}
+
 impl Serialize for Opcodes {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.iter().map(|(opcode, n)| (opcode.to_string(), n)))
@@ -89,7 +95,7 @@ impl Serialize for Opcodes {
 }
 
 /// One flow.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[allow(missing_docs, reason = "the contract names and explains them")]
 pub struct FlowReport {
     pub id: u32,
@@ -154,7 +160,7 @@ pub struct CapableReport {
 }
 
 /// An 802.1Q tag.
-#[derive(Clone, Copy, Debug, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Serialize, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the contract names and explains them")]
 pub struct VlanReport {
     pub id: u16,
@@ -162,7 +168,7 @@ pub struct VlanReport {
 }
 
 /// Request packets that a flow carries. PSN figures are `None` for transports whose PSNs do not count packets here.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 #[allow(missing_docs, reason = "the contract names and explains them")]
 pub struct RequestsReport {
     pub packets: u64,
@@ -190,7 +196,7 @@ pub struct ResponsesReport {
 }
 
 /// NAKs by code.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 #[allow(missing_docs, reason = "the contract names and explains them")]
 pub struct NaksReport {
     pub psn_sequence_error: u32,

@@ -26,21 +26,16 @@ impl Responses {
         Self { next: psn, inside: false, seen: Seen::starting(psn), seen_again: 0, gaps: 0, gap_psns: 0 }
     }
 
-    /// PSN after the highest one seen.
-    pub(crate) fn next(&self) -> Psn {
-        self.next
-    }
-
     /// Adds a response. `awaited` holds the ranges that the peer asked for, where its requests are known.
-    /// Returns whether this very PSN had been seen.
-    pub(crate) fn add(&mut self, facts: &Facts, traits: Traits, awaited: Option<&Awaited>) -> bool {
+    /// Returns whether this very PSN had been seen, and how many are missing before it.
+    pub(crate) fn add(&mut self, facts: &Facts, traits: Traits, awaited: Option<&Awaited>) -> (bool, u32) {
         let psn = facts.psn;
         let ahead = psn - self.next;
-        let mut again = false;
+        let (mut again, mut missing) = (false, 0);
         if ahead >= 0 {
             let asked = awaited.map_or(0, |a| a.overlap(self.next, psn));
             let continues = self.inside && !traits.has(Traits::STARTS);
-            let missing = if asked == 0 && continues { ahead.unsigned_abs() } else { asked };
+            missing = if asked == 0 && continues { ahead.unsigned_abs() } else { asked };
             if missing != 0 {
                 self.gaps += 1;
                 self.gap_psns += u64::from(missing);
@@ -53,14 +48,41 @@ impl Responses {
         }
         self.inside = !traits.has(Traits::ENDS);
         self.seen.trim(self.next);
-        again
+        (again, missing)
+    }
+}
+
+/// What a flow has to do with READs and atomics: nothing, for most.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reads(Option<Box<(Option<Responses>, Awaited)>>);
+
+impl Reads {
+    /// The responses that the flow carries, if any.
+    pub(crate) fn responses(&self) -> Option<&Responses> {
+        self.0.as_deref()?.0.as_ref()
+    }
+
+    /// What the flow asked for and has no answer to, if anything.
+    pub(crate) fn awaited(&self) -> Option<&Awaited> {
+        self.0.as_deref().map(|(_, awaited)| awaited)
+    }
+
+    pub(crate) fn awaited_mut(&mut self) -> &mut Awaited {
+        &mut self.0.get_or_insert_default().1
+    }
+
+    /// Adds a response; see [`Responses::add`].
+    pub(crate) fn respond(&mut self, facts: &Facts, traits: Traits, awaited: Option<&Awaited>) -> (bool, u32, Psn) {
+        let (responses, _) = &mut **self.0.get_or_insert_default();
+        let space = responses.get_or_insert_with(|| Responses::starting(facts.psn, awaited));
+        let (again, missing) = space.add(facts, traits, awaited);
+        (again, missing, space.next)
     }
 }
 
 /// PSN ranges of READs and atomics that await their answers, merged where they touch.
 #[derive(Clone, Debug, Default)]
-#[allow(clippy::box_collection, reason = "eight bytes in every flow, for the few that READ")]
-pub(crate) struct Awaited(Option<Box<Vec<(Psn, Psn)>>>);
+pub(crate) struct Awaited(Vec<(Psn, Psn)>);
 
 impl Awaited {
     /// Ranges kept; outstanding READs and atomics are at most 255 (IBTA 11.2.4.2), and most touch each other.
@@ -68,7 +90,7 @@ impl Awaited {
 
     /// `start..end` was asked for.
     pub(crate) fn ask(&mut self, start: Psn, end: Psn) {
-        let ranges = self.0.get_or_insert_default();
+        let ranges = &mut self.0;
         match ranges.last_mut() {
             Some((_, last)) if start - *last <= 0 => {
                 if end - *last > 0 {
@@ -84,28 +106,22 @@ impl Awaited {
 
     /// Where the range that holds `psn` begins.
     fn start_of(&self, psn: Psn) -> Option<Psn> {
-        self.0.as_ref()?.iter().find(|&&(start, end)| psn - start >= 0 && psn - end < 0).map(|&(start, _)| start)
+        self.0.iter().find(|&&(start, end)| psn - start >= 0 && psn - end < 0).map(|&(start, _)| start)
     }
 
     /// How many PSNs of `from..to` were asked for.
     fn overlap(&self, from: Psn, to: Psn) -> u32 {
-        self.0.as_ref().map_or(0, |ranges| {
-            ranges
-                .iter()
-                .map(|&(start, end)| {
-                    let start = if start - from > 0 { start } else { from };
-                    let end = if end - to < 0 { end } else { to };
-                    (end - start).max(0).unsigned_abs()
-                })
-                .sum()
-        })
+        let inside = |&(start, end): &(Psn, Psn)| {
+            let start = if start - from > 0 { start } else { from };
+            let end = if end - to < 0 { end } else { to };
+            (end - start).max(0).unsigned_abs()
+        };
+        self.0.iter().map(inside).sum()
     }
 
     /// Everything before `next` has been answered.
     pub(crate) fn answered(&mut self, next: Psn) {
-        if let Some(ranges) = &mut self.0 {
-            ranges.retain(|&(_, end)| end - next > 0);
-        }
+        self.0.retain(|&(_, end)| end - next > 0);
     }
 }
 

@@ -4,18 +4,21 @@ use std::hash::{BuildHasher, Hasher};
 
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
+use hdrhistogram::Histogram as Precise;
 use rocetop_parsers::ib::cm::CmMessage;
 use rocetop_parsers::ib::opcode::{Opcode, Traits, Transport};
 use rocetop_parsers::icrc::Icrc;
 use rocetop_parsers::{Bytes, Nanos};
 
 use crate::cm::Cm;
+use crate::engine::Config;
 use crate::event::Packet;
 use crate::exchanges::Exchanges;
 use crate::flow::{Flow, Index, Key, NONE};
 use crate::habits::is_slot;
 use crate::marks::Mark;
 use crate::pairing::Grade;
+use crate::story::Telling;
 
 /// Flows that had to make room, so that the sums stay checkable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,6 +43,9 @@ impl std::iter::Sum for Evicted {
 
 /// Flows looked at to find the one idle for longest when the table is full.
 const SAMPLE: usize = 8;
+/// Episodes of a shard beyond the few that every flow may keep: 64 shards keep five megabytes of them.
+const ROOM: u32 = 1024;
+
 /// One shard.
 #[derive(Debug)]
 pub(crate) struct Shard {
@@ -53,6 +59,9 @@ pub(crate) struct Shard {
     most: usize,
     idle: Option<Nanos>,
     hand: usize,
+    /// Whether stories are told, and the episodes that there is room for beyond each flow's own few.
+    stories: bool,
+    room: u32,
     /// Dropped because the table was full.
     pub(crate) evicted: Evicted,
     /// Dropped because they had been idle for longer than the option allows.
@@ -82,7 +91,7 @@ fn hash<const N: usize>(words: [u64; N]) -> u64 {
 }
 
 impl Shard {
-    pub(crate) fn new(most: usize, idle: Option<Nanos>) -> Self {
+    pub(crate) fn new(most: usize, config: &Config) -> Self {
         Self {
             flows: Vec::new(),
             free: Vec::new(),
@@ -91,8 +100,10 @@ impl Shard {
             cm: Cm::default(),
             exchanges: Exchanges::default(),
             most: most.max(2),
-            idle,
+            idle: config.idle,
             hand: 0,
+            stories: config.stories,
+            room: ROOM,
             evicted: Evicted::default(),
             aged_out: Evicted::default(),
         }
@@ -113,7 +124,7 @@ impl Shard {
 
     /// Adds a packet that carries a BTH.
     #[inline(always)]
-    pub(crate) fn packet(&mut self, packet: &Packet) {
+    pub(crate) fn packet(&mut self, packet: &Packet, messages: &mut Precise<u32>) {
         let facts = &packet.facts;
         let traits = facts.opcode.traits();
         let key = Key::of(facts);
@@ -131,43 +142,43 @@ impl Shard {
             Some(index) => self.renew(index, packet),
             None => self.insert(key, hash, packet, 0),
         };
-        self.add(index, packet, traits);
+        self.add(index, packet, traits, messages);
     }
 
     #[inline(always)]
-    fn add(&mut self, index: Index, packet: &Packet, traits: Traits) {
+    fn add(&mut self, index: Index, packet: &Packet, traits: Traits, messages: &mut Precise<u32>) {
         let i = index as usize;
+        let mut telling = Telling { on: self.stories, messages: &mut *messages, room: &mut self.room };
         let Some(flow) = self.flows.get_mut(i) else { return };
         let peer = flow.peer;
         if peer != NONE && (packet.facts.opcode == Opcode::CNP || is_slot(&packet.facts)) {
-            self.signal(peer, packet);
+            signal(&mut self.flows, peer, packet);
         }
         let Some(flow) = self.flows.get_mut(i) else { return };
         let tells_peer = traits.any(Traits::AETH | Traits::RESPONSE)
             || !traits.has(Traits::ENDS) && flow.counters.mtu.get() != Some(packet.facts.payload);
         if peer != NONE && tells_peer {
             if let Ok([flow, peer]) = self.flows.get_disjoint_mut([i, peer as usize]) {
-                flow.add(packet, traits, Some(peer));
+                flow.add(packet, traits, Some(peer), &mut telling);
             }
             return;
         }
-        flow.add(packet, traits, None);
+        flow.add(packet, traits, None, &mut telling);
         // Only a first packet or an answer can tell more than is known.
         let tells = flow.counters.tally.packets == flow.counters.tally.cnps + 1;
         if peer == NONE && (tells || traits.any(Traits::AETH | Traits::RESPONSE)) {
             self.seek(index, packet, traits);
+            self.catch_up(index, packet, traits, messages);
         }
     }
 
-    /// A notification or a clear-to-send slot is meant for the sender at the other end.
+    /// The packet that told which flow is the other direction is an answer to it.
     #[cold]
-    fn signal(&mut self, peer: Index, packet: &Packet) {
-        let Some(sender) = self.flows.get_mut(peer as usize) else { return };
-        let sent = sender.counters.tally.bytes;
-        if packet.facts.opcode == Opcode::CNP {
-            sender.habits().notified(packet, sent);
-        } else {
-            sender.habits().cleared(packet.at);
+    fn catch_up(&mut self, index: Index, packet: &Packet, traits: Traits, messages: &mut Precise<u32>) {
+        let Some(peer) = self.flows.get(index as usize).map(|f| f.peer).filter(|&p| p != NONE) else { return };
+        let mut telling = Telling { on: self.stories, messages, room: &mut self.room };
+        if let Ok([flow, peer]) = self.flows.get_disjoint_mut([index as usize, peer as usize]) {
+            flow.catch_up(packet, traits, peer, &mut telling);
         }
     }
 
@@ -292,5 +303,17 @@ impl Shard {
         {
             self.pair(index, peer, Grade::Cm);
         }
+    }
+}
+
+/// A notification or a clear-to-send slot is meant for the sender at the other end.
+#[cold]
+fn signal(flows: &mut [Flow], peer: Index, packet: &Packet) {
+    let Some(sender) = flows.get_mut(peer as usize) else { return };
+    let sent = sender.counters.tally.bytes;
+    if packet.facts.opcode == Opcode::CNP {
+        sender.habits().notified(packet, sent);
+    } else {
+        sender.habits().cleared(packet.at);
     }
 }

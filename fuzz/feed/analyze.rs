@@ -20,7 +20,7 @@ pub(crate) fn feed(data: &[u8]) {
     // Two flows a shard at least, which any input can fill.
     let most_flows = if first & 0x40 == 0 { 1 << 20 } else { 1 };
     let threads = if first & 0x30 == 0x30 { 3 } else { 1 };
-    let options = Options { threads, engine: Config { most_flows, idle }, filter: None };
+    let options = Options { threads, engine: Config { most_flows, idle, ..Config::default() }, filter: None };
     let outcome = Timeline::open(&[&path]).map(|timeline| run(timeline, &options, |_, _| {}));
     let _ = std::fs::remove_file(&path);
     if let Ok(outcome) = outcome {

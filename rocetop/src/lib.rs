@@ -2,9 +2,10 @@
 //!
 //! Owns everything that touches the outside. [`pcap`] turns bytes into records without doing any I/O; [`source`] does
 //! the I/O and hands out frames in the order of time; [`run`] takes them through walker, ICRC and engine; [`report`]
-//! shows what came of it; [`cli`] is what people type. May use: the parsers and the analysis, and never the other way
+//! shows what came of it; [`check`] holds it against what was expected; [`cli`] is what people type. May use: the parsers and the analysis, and never the other way
 //! round.
 
+pub mod check;
 pub mod cli;
 pub mod crc;
 pub mod filter;

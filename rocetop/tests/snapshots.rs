@@ -52,6 +52,7 @@ fn difference(known: &str, new: &str) -> String {
 fn help() {
     check("help", &["--help"]);
     check("help_analyze", &["analyze", "--help"]);
+    check("help_check", &["check", "--help"]);
 }
 
 #[test]

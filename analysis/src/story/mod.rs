@@ -1,7 +1,258 @@
 //! What happened to the requests of one flow, and why: where the tap stood, what was lost, late, repeated and answered.
 //!
-//! A story belongs to the flow that carries the requests; what answers them arrives on its peer.
+//! A story belongs to the flow that carries the requests; what answers them arrives on its peer. It begins with a flow's
+//! second packet or its first answer, and takes what each packet says once: a request's PSN and whether that had been
+//! seen, an answer's syndrome. Two frontiers (WIRE: PSN): the highest PSN seen, which the flow keeps, and `epsn`, what a
+//! responder standing here would accept next, which is kept here.
+
+mod answers;
+mod build;
+mod histogram;
+mod hole;
+mod latency;
+mod log;
+mod requests;
+mod run;
 
 pub mod report;
 
+use std::collections::VecDeque;
+
+use hdrhistogram::Histogram as Precise;
+use rocetop_parsers::{Nanos, Psn};
+
 pub use report::StoryReport;
+
+pub(crate) use self::build::{Around, hops};
+use self::histogram::Histogram;
+pub(crate) use self::hole::Mark;
+use self::hole::{Hole, Outcome};
+use self::latency::Latency;
+pub(crate) use self::latency::Stamp;
+use self::log::{Episode, Log};
+use self::report::{Cause, Kind};
+use self::run::{Asked, Causes, Run};
+
+/// Holes that are open at once; of more, the oldest is judged as it stands.
+const HOLES: usize = 16;
+/// Requests after a hole was mended until it is judged: late copies of what was lost may still come. A switch that
+/// holds back a packet for longer than its successors take to fill a 1 MiB buffer in 4 KiB packets is not known.
+const SETTLED: u32 = 256;
+/// A repeat that comes sooner than this after the packet before is no timer's, where the round trip is not known: no
+/// NIC's timer is shorter than a few of 4.096 us (IBTA 9.7.6.1.3).
+const NO_TIMER: Nanos = Nanos(20_000);
+
+/// What the stories of an engine share.
+pub(crate) struct Telling<'a> {
+    /// Whether stories are told at all.
+    pub(crate) on: bool,
+    /// Times of all messages.
+    pub(crate) messages: &'a mut Precise<u32>,
+    /// Episodes that may still be kept in this shard beyond each flow's own few.
+    pub(crate) room: &'a mut u32,
+}
+
+/// How a request stands against what had been seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sight {
+    /// At the frontier, after this many PSNs that were skipped.
+    New(u32),
+    /// Below it, for the first time.
+    First,
+    /// Its PSN had been seen.
+    Again,
+}
+
+/// A request, as a story needs it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Request {
+    pub(crate) mark: Mark,
+    pub(crate) psn: Psn,
+    /// Its last PSN, and what it starts and ends.
+    pub(crate) stamp: Stamp,
+    pub(crate) sight: Sight,
+    pub(crate) read: bool,
+    /// The same packet as the one before it, at once.
+    pub(crate) twin: bool,
+    /// Answers can be seen here: the other direction is known.
+    pub(crate) answered: bool,
+}
+
+/// An answer, as a story needs it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Answer {
+    /// All up to this PSN is acknowledged.
+    Ack(Psn),
+    /// This PSN was due and another one came.
+    Nak(Psn),
+    /// The receiver was not ready for this PSN; it is to be sent again after this many microseconds.
+    Rnr(Psn, u32),
+    /// The request with this PSN failed for good.
+    Fatal(Psn),
+    /// A READ or atomic response. So many of those before it had been due and did not come.
+    Response(Psn, u32),
+}
+
+/// Sums.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    holes: Outcome,
+    /// Lost or late behind the tap: one for each NAK about a PSN that had passed here.
+    behind: u64,
+    /// Late behind the tap: acknowledged before it could be sent again.
+    late_behind: u64,
+    duplicated: u64,
+    acks_lost: u64,
+    responses_lost: u64,
+    timeouts: u64,
+    rnr_waits: u64,
+    naks_unseen: u64,
+    naks_seen: u64,
+    naks_repeated: u64,
+    restarts_elsewhere: u64,
+    /// Restarts that a NAK had asked for, and those that sent only what was missing.
+    restarts: u64,
+    selective: u64,
+    stall: Nanos,
+}
+
+/// The story of one flow's requests.
+#[derive(Clone, Debug)]
+pub(crate) struct Story {
+    /// What a responder standing here would accept next.
+    epsn: Psn,
+    /// The first PSN.
+    start: Psn,
+    /// What came instead of it: until it comes, everything else is dropped there.
+    ahead: Option<Ahead>,
+    /// What may have been dropped there while it waited ends here.
+    doubt: Option<Psn>,
+    /// What would follow the last request.
+    last_end: Psn,
+    last_request: Mark,
+    last_answer: Mark,
+    /// Highest PSN acknowledged.
+    acked: Option<Psn>,
+    holes: VecDeque<Hole>,
+    /// A NAK about what had passed the tap, until it is acknowledged.
+    behind: Option<Asked>,
+    /// Answers that ask for a repeat and were not heeded yet.
+    asked: VecDeque<Asked>,
+    run: Run,
+    /// Responses that were due and did not come, until they are asked for again: how many, up to where, since when.
+    unheard: Option<(u32, Psn, Mark)>,
+    /// Time between two tries of the same request: the sum of all, and their number.
+    spacing: (Nanos, u64),
+    rnr_timer_us: Option<u32>,
+    causes: Causes,
+    sums: Sums,
+    latency: Latency,
+    nak_times: Option<Box<NakTimes>>,
+    log: Log,
+}
+
+/// A packet that came too early.
+#[derive(Clone, Copy, Debug)]
+struct Ahead {
+    mark: Mark,
+    /// It came in a run of repeats.
+    again: bool,
+}
+
+/// How fast NAKs come and are heeded.
+#[derive(Clone, Debug, Default)]
+struct NakTimes {
+    generation: Histogram,
+    reaction: Histogram,
+}
+
+impl Story {
+    /// The story of a flow whose first request was this.
+    pub(crate) fn starting(first: Stamp, frame: Mark) -> Self {
+        let mut latency = Latency::default();
+        latency.sent(first);
+        Self {
+            epsn: first.psn + 1,
+            start: first.psn,
+            ahead: None,
+            last_end: first.psn + 1,
+            last_request: frame,
+            last_answer: Mark::default(),
+            acked: None,
+            holes: VecDeque::new(),
+            behind: None,
+            asked: VecDeque::new(),
+            doubt: None,
+            run: Run::default(),
+            unheard: None,
+            spacing: (Nanos(0), 0),
+            rnr_timer_us: None,
+            causes: Causes::default(),
+            sums: Sums::default(),
+            latency,
+            nak_times: None,
+            log: Log::default(),
+        }
+    }
+
+    /// Time since anything was heard of this flow: what a timer of the requester would have run at least.
+    fn quiet(&self, now: Nanos) -> Nanos {
+        now.since(Nanos(self.last_request.at.0.max(self.last_answer.at.0)))
+    }
+
+    /// Whether a repeat now comes sooner than an answer could have asked for it, or any timer.
+    fn too_soon(&self, now: Nanos) -> bool {
+        let least = self.latency.rtt_range().map_or(NO_TIMER, |(min, _)| Nanos(min.0 / 2));
+        self.quiet(now) < least
+    }
+
+    /// Whether so much time has passed that only a timer can have done it, though a NAK is on its way.
+    fn overdue(&self, now: Nanos) -> bool {
+        self.latency.rtt_range().is_some_and(|(_, max)| self.quiet(now).0 > max.0.saturating_mul(3))
+    }
+
+    /// Judges the holes that were mended long enough ago, and the oldest of too many.
+    fn settle(&mut self, answered: bool, room: &mut u32) {
+        while let Some(oldest) = self.holes.front()
+            && (oldest.since > SETTLED || self.holes.len() > HOLES)
+        {
+            let Some(hole) = self.holes.pop_front() else { return };
+            self.sums.holes = add(self.sums.holes, hole.outcome(answered));
+            for episode in episodes_of(&hole, answered) {
+                self.log.add(episode, room);
+            }
+        }
+    }
+}
+
+fn add(a: Outcome, b: Outcome) -> Outcome {
+    Outcome {
+        lost: a.lost + b.lost,
+        lost_or_late: a.lost_or_late + b.lost_or_late,
+        late: a.late + b.late,
+        missed: a.missed + b.missed,
+    }
+}
+
+/// What a hole was, as episodes: of each kind that it holds, one.
+fn episodes_of(hole: &Hole, answered: bool) -> impl Iterator<Item = Episode> {
+    let outcome = hole.outcome(answered);
+    let kinds = [
+        (Kind::LostBeforeTap, outcome.lost),
+        (Kind::LostOrLate, outcome.lost_or_late),
+        (Kind::Reordered, outcome.late),
+        (Kind::MissedByCapture, outcome.missed),
+    ];
+    let cause = match hole.nak {
+        _ if hole.repeats == 0 && hole.restarts == 0 => None,
+        Some(_) => Some(Cause::Nak),
+        None if hole.restarts != 0 => Some(Cause::Timeout),
+        None => Some(Cause::Unknown),
+    };
+    let base = Episode::new(Kind::LostBeforeTap, cause, hole.start, hole.start + (hole.len - 1));
+    let base = base.at(Some(hole.opened)).at(hole.nak).at(hole.filled);
+    // The repeats belong to the hole as a whole: they are told once, with the kind that comes first.
+    let mut repeats = hole.repeats;
+    let kinds = kinds.into_iter().filter(|&(_, n)| n != 0);
+    kinds.map(move |(kind, packets)| base.of(kind).counting(packets, std::mem::take(&mut repeats)))
+}

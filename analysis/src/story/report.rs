@@ -77,7 +77,8 @@ pub enum Kind {
     Unanswered,
     /// A NAK that ends the queue pair.
     FatalNak,
-    /// A repeat without any evidence of its cause.
+    /// A repeat whose cause cannot be told from here.
+    #[serde(rename = "unknown")]
     Unexplained,
 }
 
@@ -135,7 +136,7 @@ pub struct EpisodeReport {
     pub first_ns: u64,
     /// When it was over.
     pub last_ns: u64,
-    /// The frames that tell it, in order: trigger, NAK, first repeat...
+    /// The frames that tell it: what showed it first, the NAK, the first repeat...
     pub frames: Vec<FrameRef>,
     /// First and last PSN concerned.
     pub psn: [u32; 2],
@@ -171,6 +172,8 @@ pub struct StoryReport {
     pub rnr_timer_us: Option<u64>,
     /// Times that the receiver was not ready.
     pub rnr_waits: u64,
+    /// The last RNR NAK was never followed by a repeat.
+    pub rnr_unresolved: bool,
     pub stall_ns: u64,
     /// Most request PSNs that were out without an answer.
     pub most_in_flight: u32,
@@ -179,7 +182,7 @@ pub struct StoryReport {
     /// Requests that no answer came for by the end of the capture, sent this many times each at least; 0 where the last
     /// request was answered or sent once.
     pub unanswered_tries: u32,
-    /// Sequence errors sent again for a hole that was open already (IBTA 9.7.5.2.1: one NAK a hole).
+    /// Sequence errors sent again for a hole that was open already (IBTA 9.7.5.2: one NAK a hole).
     pub naks_repeated: u64,
     /// Restarts after a sequence error at another PSN than the one that it names.
     pub restarts_elsewhere: u64,

@@ -172,7 +172,7 @@ fn damaged_frames_tell_nothing() {
 
 #[test]
 fn a_flood_makes_room_and_the_sums_stay() {
-    let mut tap = Tap::with(Config { most_flows: 64 * 16, idle: None });
+    let mut tap = Tap::with(Config { most_flows: 64 * 16, ..Config::default() });
     for n in 0..10_000 {
         tap.send(way(1, 2, n, 5), WRITE_ONLY, 1);
     }
@@ -186,7 +186,7 @@ fn a_flood_makes_room_and_the_sums_stay() {
 #[test]
 fn a_busy_flow_outlives_a_flood() {
     let (out, _) = connection();
-    let mut tap = Tap::with(Config { most_flows: 64 * 16, idle: None });
+    let mut tap = Tap::with(Config { most_flows: 64 * 16, ..Config::default() });
     for n in 0..2_000 {
         tap.send(out, WRITE_ONLY, n).send(way(1, 2, 0x1_0000 + n, 5), WRITE_ONLY, 1);
     }

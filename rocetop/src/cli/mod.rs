@@ -1,7 +1,10 @@
 //! The command line: arguments, commands, exit codes.
 
 pub mod analyze;
+pub mod check;
+pub mod input;
 
+use std::io;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -12,6 +15,8 @@ use clap::{Parser, Subcommand};
 pub enum Exit {
     /// All went well.
     Clean = 0,
+    /// What was asked about is there: an expectation does not hold.
+    Found = 1,
     /// Wrong usage, or input or output that failed.
     Failed = 2,
     /// A capture was cut or corrupt, and analysed as far as it goes.
@@ -35,6 +40,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Analyze(analyze::Args),
+    Check(check::Args),
 }
 
 impl Cli {
@@ -45,6 +51,12 @@ impl Cli {
     pub fn run(self) -> anyhow::Result<Exit> {
         match self.command {
             Command::Analyze(args) => analyze::run(&args),
+            Command::Check(args) => check::run(&args),
         }
     }
+}
+
+/// A reader that has seen enough (`| head`) is no error.
+fn quiet_pipe(error: io::Error) -> io::Result<()> {
+    if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) }
 }

@@ -38,6 +38,14 @@ pub struct CaptureSummary {
     pub stopped: bool,
 }
 
+impl CaptureSummary {
+    /// Whether all that there was to read was read. A live pipe has no other end than the one that somebody gives it.
+    #[must_use]
+    pub fn ended(&self) -> bool {
+        self.complete || self.stopped
+    }
+}
+
 fn bytes<S: Serializer>(bytes: &Bytes, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_u64(bytes.0)
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 /// With thousands separators: `1,234,567`.
-pub(super) fn count(n: u64) -> String {
+pub(crate) fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (i, digit) in digits.chars().enumerate() {
@@ -16,7 +16,7 @@ pub(super) fn count(n: u64) -> String {
 }
 
 /// `1 packet`, `2 packets`.
-pub(super) fn counted(n: u64, what: &str) -> String {
+pub(crate) fn counted(n: u64, what: &str) -> String {
     format!("{} {what}{}", count(n), if n == 1 { "" } else { "s" })
 }
 

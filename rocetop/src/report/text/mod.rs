@@ -1,8 +1,8 @@
 //! The report for people: 80 columns, what matters first.
 
 mod connections;
-mod figures;
-mod page;
+pub(crate) mod figures;
+pub(crate) mod page;
 
 use std::io::{self, Write};
 

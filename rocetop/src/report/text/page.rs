@@ -8,38 +8,38 @@ use anstyle::{AnsiColor, Style};
 const COLUMNS: usize = 80;
 
 /// A heading.
-pub(super) const HEAD: Style = Style::new().bold();
+pub(crate) const HEAD: Style = Style::new().bold();
 /// Something is wrong.
-pub(super) const BAD: Style = AnsiColor::Red.on_default();
+pub(crate) const BAD: Style = AnsiColor::Red.on_default();
 /// All is well.
-pub(super) const GOOD: Style = AnsiColor::Green.on_default();
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 /// Said in passing.
-pub(super) const DIM: Style = Style::new().dimmed();
+pub(crate) const DIM: Style = Style::new().dimmed();
 /// As it comes.
-pub(super) const PLAIN: Style = Style::new();
+pub(crate) const PLAIN: Style = Style::new();
 
 /// Where lines go. Colours are taken off again by the writer where they are not wanted.
-pub(super) struct Page<'a, W: Write> {
+pub(crate) struct Page<'a, W: Write> {
     out: &'a mut W,
 }
 
 impl<'a, W: Write> Page<'a, W> {
-    pub(super) fn new(out: &'a mut W) -> Self {
+    pub(crate) fn new(out: &'a mut W) -> Self {
         Self { out }
     }
 
     /// An empty line.
-    pub(super) fn gap(&mut self) -> io::Result<()> {
+    pub(crate) fn gap(&mut self) -> io::Result<()> {
         writeln!(self.out)
     }
 
     /// One line, or several where the words do not fit: the first starts with `label`, the others below its end.
-    pub(super) fn words(&mut self, style: Style, label: &str, text: &str) -> io::Result<()> {
+    pub(crate) fn words(&mut self, style: Style, label: &str, text: &str) -> io::Result<()> {
         self.flow(style, label, text.split(' '), " ")
     }
 
     /// Figures side by side, two spaces apart; one is never broken.
-    pub(super) fn figures(&mut self, style: Style, label: &str, figures: &[String]) -> io::Result<()> {
+    pub(crate) fn figures(&mut self, style: Style, label: &str, figures: &[String]) -> io::Result<()> {
         self.flow(style, label, figures.iter().map(String::as_str), "  ")
     }
 

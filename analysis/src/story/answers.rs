@@ -1,0 +1,260 @@
+//! What an answer tells: how far the responder has come, what it misses, and what a run of repeats was about.
+
+use rocetop_parsers::{Nanos, Psn};
+
+use super::hole::{Hole, Mark};
+use super::report::{Cause, Kind};
+use super::run::Asked;
+use super::{Ahead, Answer, Episode, Story, Telling};
+
+/// Answers that wait to be heeded: of more, the oldest are forgotten.
+const ASKED: usize = 4;
+/// PSNs that the NAK of a responder may name below the ones that the tap has just seen skipped: between tap and
+/// responder packets may overtake each other, too.
+const NEAR: i32 = 64;
+
+impl Story {
+    /// An answer to this flow's requests. `next` is the PSN after the highest request seen.
+    #[inline(always)]
+    pub(crate) fn answer(&mut self, answer: Answer, mark: Mark, next: Psn, telling: &mut Telling<'_>) {
+        match answer {
+            Answer::Ack(psn) => self.ack(psn, mark, next, telling),
+            Answer::Response(psn, missing) => {
+                if missing != 0 {
+                    let (before, _, since) = self.unheard.unwrap_or((0, psn, mark));
+                    self.unheard = Some((before.saturating_add(missing), psn, since));
+                }
+                self.ack(psn, mark, next, telling);
+            }
+            Answer::Nak(psn) => self.nak(psn, mark, next, telling),
+            Answer::Rnr(psn, timer_us) => self.rnr(psn, timer_us, mark, next, telling),
+            Answer::Fatal(psn) => {
+                self.before(psn, mark, next, telling);
+                let episode = Episode::new(Kind::FatalNak, None, psn, psn).at(Some(mark));
+                self.log.add(episode, telling.room);
+            }
+        }
+        self.last_answer = mark;
+    }
+
+    /// Everything up to `psn` has arrived.
+    #[inline(always)]
+    fn ack(&mut self, psn: Psn, mark: Mark, next: Psn, telling: &mut Telling<'_>) {
+        if psn - next >= 0 {
+            // About a request that was never seen here.
+            return;
+        }
+        let asked = if self.run.open { self.latency.oldest_asked() } else { None };
+        let messages = &mut *telling.messages;
+        self.latency.answered(psn, mark.at, |time| messages.saturating_record(time.0));
+        if psn - self.epsn >= 0 {
+            self.accepted(psn + 1, next);
+        }
+        if self.acked.is_none_or(|acked| psn - acked > 0) {
+            self.acked = Some(psn);
+        }
+        if self.run.open || self.behind.is_some() || !self.holes.is_empty() || self.run.answers != 0 {
+            self.judge(psn, asked, mark, telling);
+        }
+    }
+
+    /// The responder has accepted everything before `end`.
+    #[inline(always)]
+    fn accepted(&mut self, end: Psn, next: Psn) {
+        self.epsn = end;
+        if self.ahead.take().is_some() {
+            // What passed while it waited may have been dropped there, and will then be asked for without any new loss.
+            self.doubt = Some(next);
+        }
+        if self.doubt.is_some_and(|doubt| end - doubt >= 0) {
+            self.doubt = None;
+        }
+        if self.doubt.is_none() && self.holes.iter().all(Hole::is_whole) {
+            self.epsn = next;
+        }
+    }
+
+    /// A NAK acknowledges what came before it (IBTA 9.7.5.1.2).
+    fn before(&mut self, psn: Psn, mark: Mark, next: Psn, telling: &mut Telling<'_>) {
+        let news = self.acked.is_none_or(|acked| (psn - 1) - acked > 0) && psn - self.start > 0;
+        if news && psn - next <= 0 {
+            self.ack(psn - 1, mark, next, telling);
+        }
+    }
+
+    #[cold]
+    fn judge(&mut self, psn: Psn, asked: Option<Psn>, mark: Mark, telling: &mut Telling<'_>) {
+        for hole in self.holes.iter_mut().filter(|h| h.end() - psn <= 1) {
+            hole.acked = true;
+        }
+        if let Some(behind) = self.behind
+            && psn - behind.psn >= 0
+        {
+            self.behind = None;
+            self.close_behind(behind, telling.room);
+        }
+        if psn - self.run.start < 0 {
+            return;
+        }
+        if self.run.open {
+            // More than what was sent again had arrived, and beyond a packet that should have been answered long ago. An
+            // answer to just that packet may be late instead.
+            let lost = asked.is_some_and(|p| p - self.run.start >= 0 && psn - p > 0);
+            let kind = if psn - self.run.next >= 0 && lost {
+                self.sums.acks_lost += 1;
+                Kind::AckLost
+            } else if self
+                .latency
+                .rtt_range()
+                .is_some_and(|(min, _)| mark.at.since(self.run.latest.at) < Nanos(min.0 / 2))
+            {
+                // Too soon to be an answer to the repeat.
+                Kind::EarlyTimeout
+            } else {
+                Kind::RequestOrAckLost
+            };
+            self.run.open = false;
+            self.run.due = kind == Kind::RequestOrAckLost && asked == Some(psn) && psn - self.run.next >= -1;
+            (self.run.answer, self.run.answers) = (psn, 1);
+            if self.run.cause == Cause::Timeout {
+                self.tell_run(kind, Some(mark), telling.room);
+            }
+        } else if self.run.answers != 0 && self.run.answer == psn {
+            self.run.answers += 1;
+            // More answers than repeats: one is for the first sending, so neither that nor its answer was lost.
+            if self.run.answers == self.run.repeats + 1
+                && let Some(latest) = self.log.latest()
+                && latest.kind == Kind::RequestOrAckLost
+                && latest.from == self.run.start
+            {
+                *latest = latest.of(Kind::EarlyTimeout);
+            }
+        } else {
+            if self.run.lost_its_answer() {
+                self.sums.acks_lost += 1;
+                if let Some(latest) = self.log.latest()
+                    && latest.from == self.run.start
+                {
+                    *latest = latest.of(Kind::AckLost);
+                }
+            }
+            self.run.answers = 0;
+        }
+    }
+
+    fn nak(&mut self, psn: Psn, mark: Mark, next: Psn, telling: &mut Telling<'_>) {
+        // Inside an RNR wait it belongs to that: the packets behind the one that was not accepted come too early.
+        if self.asked.back().is_some_and(|a| a.rnr) {
+            return;
+        }
+        self.before(psn, mark, next, telling);
+        let epsn = self.epsn;
+        let last_request = self.last_request.frame;
+        let generated = match self.hole_at(psn) {
+            Some(hole) if hole.nak.is_none() => {
+                hole.nak = Some(mark);
+                Some((hole.start == psn).then_some(hole.opened))
+            }
+            Some(_) => None,
+            None => {
+                // The responder may be a few packets behind the tap.
+                let near = self.holes.iter_mut().find(|h| h.nak.is_none() && (1..=NEAR).contains(&(h.start - psn)));
+                near.map(|hole| {
+                    hole.nak = Some(mark);
+                    None
+                })
+            }
+        };
+        let known = self.asked.iter().any(|a| a.psn == psn);
+        match generated {
+            Some(Some(opened)) => {
+                self.sums.naks_unseen += 1;
+                self.nak_times.get_or_insert_default().generation.record(mark.at.since(opened.at));
+            }
+            Some(None) => {}
+            // Nothing was sent again yet, and the responder asks again for the same.
+            None if known => self.sums.naks_repeated += 1,
+            // It had been seen, as one of those that the responder dropped. If the sender was sending again, a repeat is
+            // missing; if not, nothing is.
+            None if psn == epsn && self.ahead.is_some() => {
+                if let Some(Ahead { mark: ahead, again: true }) = self.ahead {
+                    let mut hole = Hole::new(psn, 1, ahead, true);
+                    hole.nak = Some(mark);
+                    self.holes.push_back(hole);
+                    self.sums.naks_unseen += 1;
+                    self.nak_times.get_or_insert_default().generation.record(mark.at.since(ahead.at));
+                }
+            }
+            None if psn - epsn < 0 => {
+                if let Some(behind) = self.behind.take() {
+                    self.close_behind(behind, telling.room);
+                }
+                self.sums.naks_seen += 1;
+                self.behind = Some(Asked { psn, mark, rnr: false });
+            }
+            None => {}
+        }
+        if psn - next <= 0 {
+            self.epsn = psn;
+            self.ahead.get_or_insert(Ahead { mark: Mark { frame: last_request, at: mark.at }, again: false });
+        }
+        self.ask(Asked { psn, mark, rnr: false });
+    }
+
+    /// An answer asks for a repeat.
+    fn ask(&mut self, asked: Asked) {
+        if self.asked.len() == ASKED {
+            self.asked.pop_front();
+        }
+        if self.asked.back().is_none_or(|a| a.psn != asked.psn || a.rnr != asked.rnr) {
+            self.asked.push_back(asked);
+        }
+    }
+
+    fn rnr(&mut self, psn: Psn, timer_us: u32, mark: Mark, next: Psn, telling: &mut Telling<'_>) {
+        self.before(psn, mark, next, telling);
+        self.sums.rnr_waits += 1;
+        self.rnr_timer_us = Some(self.rnr_timer_us.map_or(timer_us, |t| t.max(timer_us)));
+        if psn - next <= 0 {
+            (self.epsn, self.ahead) = (psn, None);
+        }
+        // An answer, if not the one that was hoped for: the run before did not go unheard.
+        if self.run.open && psn - self.run.start >= 0 {
+            self.run.open = false;
+            self.tell_run(Kind::RequestOrAckLost, Some(mark), telling.room);
+        }
+        self.asked.clear();
+        self.ask(Asked { psn, mark, rnr: true });
+    }
+
+    /// A NAK about what had passed the tap has been answered: one packet was lost or late behind it. If it was answered
+    /// before it could be sent again, it was late.
+    fn close_behind(&mut self, behind: Asked, room: &mut u32) {
+        let unheeded = self.asked.iter().position(|a| a.psn == behind.psn && a.mark == behind.mark);
+        let kind = match unheeded {
+            Some(_) => Kind::Reordered,
+            None => Kind::LostOrLate,
+        };
+        let sum = if unheeded.is_some() { &mut self.sums.late_behind } else { &mut self.sums.behind };
+        *sum += 1;
+        let mended = (self.run.cause == Cause::Nak && self.run.start == behind.psn).then_some(self.run);
+        let cause = mended.map(|_| Cause::Nak);
+        let episode = Episode::new(kind, cause, behind.psn, behind.psn).at(Some(behind.mark));
+        let repeats = mended.map_or(0, |run| run.repeats);
+        self.log.add(episode.at(mended.map(|run| run.begun)).counting(1, repeats), room);
+    }
+
+    /// Another run begins before it is known what this one was.
+    pub(super) fn close_run(&mut self, room: &mut u32) {
+        if self.run.open && self.run.cause == Cause::Timeout {
+            self.tell_run(Kind::RequestOrAckLost, None, room);
+        }
+    }
+
+    fn tell_run(&mut self, kind: Kind, answer: Option<Mark>, room: &mut u32) {
+        let run = self.run;
+        let episode = Episode::new(kind, Some(run.cause), run.start, run.next - 1);
+        let episode = episode.at(Some(run.begun)).at(Some(run.latest)).at(answer);
+        self.log.add(episode.counting(0, run.repeats), room);
+    }
+}

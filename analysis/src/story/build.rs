@@ -1,0 +1,198 @@
+//! From the state of a story to its report.
+
+use rocetop_parsers::Nanos;
+
+use super::log::Episode;
+use super::report::{ByCause, Cause, EpisodeReport, Kind, Near, NearEvidence, Recovery, Retransmissions, StoryReport};
+use super::run::timeout_of;
+use super::{Story, add, episodes_of};
+use crate::event::FrameNo;
+use crate::report::FrameRef;
+
+/// What the flow knows and the story does not.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Around {
+    /// `requests.seen_again`, without mirror copies.
+    pub(crate) seen_again: u64,
+    /// Nearly every frame came twice: what looks like a duplicate is the capture's.
+    pub(crate) doubled: bool,
+    pub(crate) answered: bool,
+    /// Most routers that requests and answers had passed.
+    pub(crate) hops: (Option<u8>, Option<u8>),
+    pub(crate) most_in_flight: u32,
+}
+
+/// Initial TTLs that are in use: Linux and most NICs (64), others (128, 255).
+const INITIAL: [u8; 3] = [64, 128, 255];
+/// Hops that a fabric has at most; a TTL further below the next initial value tells nothing. (RDMA CM and some
+/// benchmarks send 1 or other small ones.)
+const HOPS: u8 = 16;
+
+/// Routers passed, by what is left of the initial TTL.
+pub(crate) fn hops(ttl: u8) -> Option<u8> {
+    let initial = INITIAL.into_iter().find(|&initial| ttl <= initial)?;
+    Some(initial - ttl).filter(|&hops| hops <= HOPS)
+}
+
+impl Story {
+    pub(crate) fn report(&self, around: &Around, frame: impl Fn(FrameNo) -> FrameRef) -> StoryReport {
+        let evidence = NearEvidence {
+            naks_for_unseen: self.sums.naks_unseen,
+            naks_for_seen: self.sums.naks_seen,
+            request_hops: around.hops.0,
+            answer_hops: around.hops.1,
+        };
+        let near = near(&evidence);
+        // What is still under way when the capture ends is judged as it stands.
+        let holes = self.holes.iter().fold(self.sums.holes, |sum, h| add(sum, h.outcome(around.answered)));
+        let unanswered = if self.run.open && self.run.cause == Cause::Timeout { self.run.tries } else { 0 };
+        let last = self.unfinished();
+        let holes_left = self.holes.iter().flat_map(|h| episodes_of(h, around.answered));
+        let episodes = self.log.kept().iter().copied().chain(holes_left).chain(last);
+        let ack_lost = self.run.lost_its_answer();
+        let acks_lost = self.sums.acks_lost + u64::from(ack_lost);
+        let times = self.nak_times.as_deref();
+        let duplicated = if around.doubled { 0 } else { self.sums.duplicated };
+        let lost = |e: Episode| {
+            let late = ack_lost && e.kind == Kind::RequestOrAckLost && e.from == self.run.start;
+            if late { e.of(Kind::AckLost) } else { e }
+        };
+        let mut episodes: Vec<EpisodeReport> = episodes.map(|e| told(&lost(e), near, &frame)).collect();
+        episodes.sort_by_key(|e| e.first_ns);
+        StoryReport {
+            near,
+            near_evidence: evidence,
+            retransmissions: self.retransmissions(around.seen_again),
+            lost_before_tap: u64::from(holes.lost),
+            lost_after_tap: 0,
+            lost_or_late: u64::from(holes.lost_or_late) + self.sums.behind + u64::from(self.behind.is_some()),
+            reordered: u64::from(holes.late) + self.sums.late_behind,
+            duplicated_by_network: duplicated,
+            // Certain at the requester's side alone: a responder's tap cannot tell it from an early timeout.
+            lost_acks: if near == Near::Src { acks_lost } else { 0 },
+            lost_responses: self.sums.responses_lost,
+            missed_by_capture: u64::from(holes.missed),
+            recovery: self.recovery(),
+            nak_generation_ns: times.map(|t| t.generation.spread()).unwrap_or_default(),
+            nak_reaction_ns: times.map(|t| t.reaction.spread()).unwrap_or_default(),
+            message_ns: self.latency.message(),
+            rtt_ns: self.latency.rtt(),
+            timeout_ns: self.timeout(),
+            timeouts: self.sums.timeouts,
+            rnr_timer_us: self.rnr_timer_us.map(u64::from),
+            rnr_waits: self.sums.rnr_waits,
+            rnr_unresolved: self.asked.back().is_some_and(|a| a.rnr),
+            stall_ns: self.sums.stall.0,
+            most_in_flight: around.most_in_flight,
+            last_acked_psn: self.acked.map(rocetop_parsers::Psn::get),
+            unanswered_tries: unanswered,
+            naks_repeated: self.sums.naks_repeated,
+            restarts_elsewhere: self.sums.restarts_elsewhere,
+            episodes,
+            more_episodes: u64::from(self.log.more()),
+        }
+    }
+
+    /// The repeats by cause. What copies took off the total, and what came before the story began, has no known cause.
+    fn retransmissions(&self, total: u64) -> Retransmissions {
+        let [nak, timeout, rnr, read_reissue] =
+            [Cause::Nak, Cause::Timeout, Cause::Rnr, Cause::ReadReissue].map(|c| self.causes.of(c));
+        let known = nak + timeout + rnr + read_reissue;
+        let by_cause = match total.checked_sub(known) {
+            Some(unknown) => ByCause { nak, timeout, rnr, read_reissue, unknown },
+            None => ByCause { unknown: total, ..ByCause::default() },
+        };
+        Retransmissions { total, by_cause }
+    }
+
+    /// The timer in use, from the average time between tries.
+    fn timeout(&self) -> Option<u64> {
+        let (Nanos(sum), count) = self.spacing;
+        sum.checked_div(count).and_then(|average| timeout_of(Nanos(average))).map(|Nanos(n)| n)
+    }
+
+    fn recovery(&self) -> Recovery {
+        match (self.sums.restarts, self.sums.selective) {
+            (0, _) => Recovery::NoneSeen,
+            (all, selective) if selective * 2 > all => Recovery::Selective,
+            _ => Recovery::GoBackN,
+        }
+    }
+
+    /// What no answer has come for by the end of the capture.
+    fn unfinished(&self) -> Option<Episode> {
+        let run = &self.run;
+        if run.open && run.cause == Cause::Timeout {
+            let episode = Episode::new(Kind::Unanswered, Some(run.cause), run.start, run.next - 1);
+            return Some(episode.at(Some(run.begun)).at(Some(run.latest)).counting(0, run.repeats));
+        }
+        let asked = self.asked.back().filter(|a| a.rnr)?;
+        Some(Episode::new(Kind::Rnr, None, asked.psn, asked.psn).at(Some(asked.mark)))
+    }
+}
+
+/// The end that the tap stands at: by TTL where that tells, else by what NAKs were about.
+fn near(evidence: &NearEvidence) -> Near {
+    match (evidence.request_hops, evidence.answer_hops) {
+        (Some(0), Some(1..)) => return Near::Src,
+        (Some(1..), Some(0)) => return Near::Dst,
+        (Some(1..), Some(1..)) => return Near::Between,
+        _ => {}
+    }
+    let (before, behind) = (evidence.naks_for_unseen, evidence.naks_for_seen);
+    match (before, behind) {
+        (0, 0) => Near::Unknown,
+        _ if before >= 3 * behind => Near::Dst,
+        _ if behind >= 3 * before => Near::Src,
+        _ => Near::Between,
+    }
+}
+
+fn told(episode: &Episode, near: Near, frame: &impl Fn(FrameNo) -> FrameRef) -> EpisodeReport {
+    // Only at the requester's side does an answer say what became of the first one.
+    let kind = match (episode.kind, near) {
+        (Kind::AckLost, Near::Between | Near::Unknown) => Kind::RequestOrAckLost,
+        (Kind::AckLost | Kind::EarlyTimeout | Kind::RequestOrAckLost, Near::Dst) => Kind::Unexplained,
+        (kind, _) => kind,
+    };
+    EpisodeReport {
+        kind,
+        cause: episode.cause,
+        first_ns: episode.first.0,
+        last_ns: episode.last.0,
+        frames: episode.shown().map(frame).collect(),
+        psn: [episode.from.get(), episode.to.get()],
+        packets: u64::from(episode.packets),
+        repeats: u64::from(episode.repeats),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn evidence(unseen: u64, seen: u64, request: Option<u8>, answer: Option<u8>) -> NearEvidence {
+        NearEvidence {
+            naks_for_unseen: unseen,
+            naks_for_seen: seen,
+            request_hops: request.and_then(hops),
+            answer_hops: answer.and_then(hops),
+        }
+    }
+
+    #[test]
+    fn ttl_tells_the_end() {
+        assert_eq!(near(&evidence(0, 0, Some(64), Some(63))), Near::Src);
+        assert_eq!(near(&evidence(0, 9, Some(253), Some(255))), Near::Dst);
+        assert_eq!(near(&evidence(0, 0, Some(62), Some(63))), Near::Between);
+        assert_eq!(near(&evidence(0, 0, Some(64), Some(64))), Near::Unknown);
+        assert_eq!(near(&evidence(0, 0, Some(1), Some(64))), Near::Unknown);
+    }
+
+    #[test]
+    fn else_a_majority_of_naks_does() {
+        assert_eq!(near(&evidence(27, 5, None, None)), Near::Dst);
+        assert_eq!(near(&evidence(1, 6, Some(64), Some(64))), Near::Src);
+        assert_eq!(near(&evidence(4, 6, None, None)), Near::Between);
+    }
+}

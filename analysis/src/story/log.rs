@@ -1,0 +1,123 @@
+//! The episodes of a flow, as many as there is room for.
+
+use rocetop_parsers::{Nanos, Psn};
+
+use super::hole::Mark;
+use super::report::{Cause, Kind};
+use crate::event::FrameNo;
+
+/// Frames that an episode names at most.
+const FRAMES: usize = 4;
+/// Episodes that every flow may keep.
+const OWN: usize = 8;
+
+/// One episode.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Episode {
+    pub(crate) kind: Kind,
+    pub(crate) cause: Option<Cause>,
+    pub(crate) first: Nanos,
+    pub(crate) last: Nanos,
+    frames: [FrameNo; FRAMES],
+    pub(crate) from: Psn,
+    pub(crate) to: Psn,
+    pub(crate) packets: u32,
+    pub(crate) repeats: u32,
+}
+
+impl Episode {
+    pub(crate) fn new(kind: Kind, cause: Option<Cause>, from: Psn, to: Psn) -> Self {
+        let (first, last) = (Nanos(u64::MAX), Nanos(0));
+        Self { kind, cause, first, last, frames: [FrameNo::default(); FRAMES], from, to, packets: 0, repeats: 0 }
+    }
+
+    /// With one more frame that shows it.
+    pub(crate) fn at(mut self, mark: Option<Mark>) -> Self {
+        let Some(mark) = mark else { return self };
+        self.first = self.first.min(mark.at);
+        self.last = self.last.max(mark.at);
+        if !self.frames.contains(&mark.frame)
+            && let Some(free) = self.frames.iter_mut().find(|f| **f == FrameNo::default())
+        {
+            *free = mark.frame;
+        }
+        self
+    }
+
+    /// With so many packets concerned, and so many repeats because of it.
+    pub(crate) fn counting(mut self, packets: u32, repeats: u32) -> Self {
+        (self.packets, self.repeats) = (packets, repeats);
+        self
+    }
+
+    /// The same, as another kind.
+    pub(crate) fn of(mut self, kind: Kind) -> Self {
+        self.kind = kind;
+        self
+    }
+
+    /// The frames that show it, as they were told.
+    pub(crate) fn shown(&self) -> impl Iterator<Item = FrameNo> {
+        self.frames.into_iter().filter(|f| *f != FrameNo::default())
+    }
+}
+
+/// The episodes of one flow in the order in which they ended.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Log {
+    kept: Vec<Episode>,
+    more: u32,
+}
+
+impl Log {
+    /// Keeps an episode: a few in any case, more while there is `room` in the shard.
+    pub(crate) fn add(&mut self, episode: Episode, room: &mut u32) {
+        if self.kept.len() >= OWN {
+            if *room == 0 {
+                self.more = self.more.saturating_add(1);
+                return;
+            }
+            *room -= 1;
+        }
+        self.kept.push(episode);
+    }
+
+    pub(crate) fn kept(&self) -> &[Episode] {
+        &self.kept
+    }
+
+    pub(crate) fn more(&self) -> u32 {
+        self.more
+    }
+
+    /// The episode that ended last, if it was kept.
+    pub(crate) fn latest(&mut self) -> Option<&mut Episode> {
+        if self.more == 0 { self.kept.last_mut() } else { None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_is_shared_and_the_rest_is_counted() {
+        let mut log = Log::default();
+        let mut room = 2;
+        let episode = Episode::new(Kind::Rnr, None, Psn::new(1), Psn::new(1));
+        for _ in 0..OWN + 5 {
+            log.add(episode, &mut room);
+        }
+        assert_eq!((log.kept().len(), log.more(), room), (OWN + 2, 3, 0));
+        assert!(log.latest().is_none());
+    }
+
+    #[test]
+    fn frames_are_named_once() {
+        let mark = |n| Some(Mark { frame: FrameNo::new(0, n), at: Nanos(n) });
+        let episode = Episode::new(Kind::Rnr, None, Psn::new(1), Psn::new(1));
+        let episode = episode.at(mark(9)).at(None).at(mark(4)).at(mark(9));
+        assert_eq!(episode.shown().map(FrameNo::place).collect::<Vec<_>>(), [9, 4]);
+        assert_eq!((episode.first, episode.last), (Nanos(4), Nanos(9)));
+    }
+}

@@ -1,0 +1,107 @@
+//! A run of repeats: where a sender goes back, and why.
+
+use rocetop_parsers::{Nanos, Psn};
+
+use super::hole::Mark;
+use super::report::Cause;
+use crate::event::FrameNo;
+
+/// A sender has gone back and sends again what it had sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Run {
+    pub(crate) cause: Cause,
+    pub(crate) start: Psn,
+    /// The PSN that comes next if it goes on.
+    pub(crate) next: Psn,
+    /// First repeat of the first try, and of the latest.
+    pub(crate) begun: Mark,
+    pub(crate) latest: Mark,
+    /// Times that it went back to `start` without any answer in between.
+    pub(crate) tries: u32,
+    pub(crate) repeats: u32,
+    /// The answer that covered its start, and how often it came.
+    pub(crate) answer: Psn,
+    pub(crate) answers: u32,
+    /// All of it had been sent before, and asked for that answer.
+    pub(crate) due: bool,
+    /// The packet that opened the hole that it mends.
+    pub(crate) hole: Option<FrameNo>,
+    /// Something asked for it: a NAK, an RNR NAK or a timer; late packets that come between repeats look alike.
+    pub(crate) asked_for: bool,
+    /// The packets still come in a row.
+    pub(crate) sending: bool,
+    /// It is not known yet what it was.
+    pub(crate) open: bool,
+    /// One repeat, too soon for any timer: where the flow goes on as if nothing had been, the network made it.
+    pub(crate) copy: Option<Psn>,
+}
+
+/// An answer that asks for a repeat, until that comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Asked {
+    pub(crate) psn: Psn,
+    pub(crate) mark: Mark,
+    pub(crate) rnr: bool,
+}
+
+impl Run {
+    /// Whether an answer to the first sending was lost, once no more of them can come. Two answers that cover all of the
+    /// run are more than a request that had been lost would draw, so all of it had arrived. A responder that answers the
+    /// repeats one by one, and yet gave fewer answers than there were repeats and a first sending, has lost one.
+    pub(crate) fn lost_its_answer(&self) -> bool {
+        self.due && self.answers >= 2 && self.answers <= self.repeats && self.answers * 2 > self.repeats
+    }
+}
+
+/// Repeats by cause.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Causes([u64; 5]);
+
+impl Causes {
+    pub(crate) fn count(&mut self, cause: Cause) {
+        if let Some(n) = self.0.get_mut(cause as usize) {
+            *n += 1;
+        }
+    }
+
+    /// One that was counted as unknown turned out to have a cause.
+    pub(crate) fn correct(&mut self, cause: Cause) {
+        if let Some(n) = self.0.get_mut(Cause::Unknown as usize) {
+            *n = n.saturating_sub(1);
+        }
+        self.count(cause);
+    }
+
+    pub(crate) fn of(&self, cause: Cause) -> u64 {
+        self.0.get(cause as usize).copied().unwrap_or(0)
+    }
+}
+
+/// The transport timeout that fits what was seen: 4.096 us x 2^t (IBTA 9.7.6.1.3), the largest that is no longer.
+/// The specification lets a requester take up to four times as long.
+pub(crate) fn timeout_of(seen: Nanos) -> Option<Nanos> {
+    const UNIT: u64 = 4_096;
+    let steps = (seen.0 / UNIT).checked_ilog2()?;
+    Some(Nanos(UNIT << steps.min(31)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timeouts_are_powers_of_two() {
+        assert_eq!(timeout_of(Nanos(72_000_000)), Some(Nanos(67_108_864)));
+        assert_eq!(timeout_of(Nanos(67_108_864)), Some(Nanos(67_108_864)));
+        assert_eq!(timeout_of(Nanos(4_095)), None);
+        assert_eq!(timeout_of(Nanos(u64::MAX)), Some(Nanos(4_096 << 31)));
+    }
+
+    #[test]
+    fn a_correction_keeps_the_sum() {
+        let mut causes = Causes::default();
+        causes.count(Cause::Unknown);
+        causes.correct(Cause::Timeout);
+        assert_eq!((causes.of(Cause::Unknown), causes.of(Cause::Timeout)), (0, 1));
+    }
+}

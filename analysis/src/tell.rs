@@ -1,0 +1,135 @@
+//! What a flow tells its story, and the story of its peer.
+
+use rocetop_parsers::Facts;
+use rocetop_parsers::facts::Flags;
+use rocetop_parsers::fold::numbered;
+use rocetop_parsers::ib::aeth::{NakCode, Syndrome, rnr_timer_us};
+use rocetop_parsers::ib::opcode::{Operation, Traits, Transport};
+
+use crate::copies::Double;
+use crate::event::{FrameNo, Packet};
+use crate::flow::Flow;
+use crate::report::FrameRef;
+use crate::story::{Answer, Around, Mark, Request, Sight, Stamp, Story, StoryReport, Telling, hops};
+
+/// What the first request of a flow starts and ends.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Opening {
+    starts: bool,
+    ends: bool,
+    ack_req: bool,
+}
+
+impl Opening {
+    #[inline(always)]
+    pub(crate) fn of(facts: &Facts, traits: Traits) -> Self {
+        Self {
+            starts: traits.has(Traits::STARTS),
+            ends: traits.has(Traits::ENDS),
+            // What a READ or an atomic asks for is an answer of another kind.
+            ack_req: facts.flags.has(Flags::ACK_REQ)
+                && !traits.has(Traits::ATOMIC_ETH)
+                && facts.opcode.operation() != Operation::READ_REQ,
+        }
+    }
+}
+
+impl Flow {
+    /// Whether a lost packet is sent again here.
+    fn recovers(&self) -> bool {
+        matches!(self.transport, Transport::Rc | Transport::Xrc)
+    }
+
+    /// A packet that is no mirror copy: a request for this flow's story, or an answer for that of its peer.
+    #[inline(always)]
+    #[allow(clippy::too_many_arguments, reason = "each is a fact about one packet, and none belongs to another")]
+    pub(crate) fn tell(
+        &mut self,
+        packet: &Packet,
+        traits: Traits,
+        sight: Option<Sight>,
+        missing: u32,
+        double: Double,
+        peer: Option<&mut Flow>,
+        telling: &mut Telling<'_>,
+    ) {
+        let facts = &packet.facts;
+        let mark = Mark { frame: packet.frame, at: packet.at };
+        if let Some(sight) = sight {
+            // A flood of single packets has no story to allocate for.
+            if self.counters.tally.requests < 2 {
+                return;
+            }
+            let read = facts.opcode.operation() == Operation::READ_REQ;
+            let Opening { starts, ends, ack_req } = Opening::of(facts, traits);
+            let span =
+                if read && facts.flags.has(Flags::EXTENDED) { self.counters.mtu.spans(facts.dma_len).0 } else { 1 };
+            let stamp = Stamp { psn: facts.psn + (span - 1), at: packet.at, starts, ends, ack_req };
+            let answered = self.peer != crate::flow::NONE && self.recovers();
+            let twin = double == Double::AtOnce;
+            let request = Request { mark, psn: facts.psn, stamp, sight, read, twin, answered };
+            self.story_from_first().request(&request, telling);
+        } else if let Some(peer) = peer
+            && peer.counters.has_requests()
+            && let Some(answer) = answer(facts, traits, missing)
+        {
+            let next = peer.counters.next_psn;
+            peer.story_from_first().answer(answer, mark, next, telling);
+        }
+    }
+
+    /// The story, begun with the first request if it was not yet.
+    #[inline(always)]
+    fn story_from_first(&mut self) -> &mut Story {
+        let Opening { starts, ends, ack_req } = self.opening;
+        let (psn, at) = (self.counters.first_psn, self.counters.first);
+        let first = Mark { frame: self.first_frame, at };
+        self.story.get_or_insert_with(|| Box::new(Story::starting(Stamp { psn, at, starts, ends, ack_req }, first)))
+    }
+
+    /// The story as the report has it; `None` where the flow carries no requests.
+    pub(crate) fn story(
+        &self,
+        peer: Option<&Flow>,
+        seen_again: u64,
+        doubled: bool,
+        frame: impl Fn(FrameNo) -> FrameRef,
+    ) -> Option<StoryReport> {
+        // CNPs that a switch makes come from nearer.
+        let hops = |flow: &Flow| flow.headers.ttls.values().iter().filter_map(|&ttl| hops(ttl)).max();
+        if self.counters.tally.requests == 0 {
+            return None;
+        }
+        let around = Around {
+            seen_again,
+            doubled,
+            answered: peer.is_some() || numbered(self.transport) && !self.recovers(),
+            hops: (hops(self), peer.and_then(hops)),
+            most_in_flight: if numbered(self.transport) { self.most_in_flight } else { 0 },
+        };
+        let first = Mark { frame: self.first_frame, at: self.counters.first };
+        let none = || Story::starting(Stamp { psn: self.counters.first_psn, at: first.at, ..Stamp::default() }, first);
+        Some(match &self.story {
+            Some(story) => story.report(&around, frame),
+            None => none().report(&around, frame),
+        })
+    }
+}
+
+/// What an answer says to the requester; `None` for what is none, or was cut.
+#[inline(always)]
+fn answer(facts: &Facts, traits: Traits, missing: u32) -> Option<Answer> {
+    if traits.has(Traits::RESPONSE) {
+        return Some(Answer::Response(facts.psn, missing));
+    }
+    if !traits.has(Traits::AETH) || !facts.flags.has(Flags::EXTENDED) {
+        return None;
+    }
+    Some(match facts.aeth.syndrome() {
+        Syndrome::Ack(_) => Answer::Ack(facts.psn),
+        Syndrome::RnrNak(code) => Answer::Rnr(facts.psn, rnr_timer_us(code)),
+        Syndrome::Nak(NakCode::PSN_SEQUENCE_ERROR) => Answer::Nak(facts.psn),
+        Syndrome::Nak(_) => Answer::Fatal(facts.psn),
+        Syndrome::Reserved(_) => return None,
+    })
+}

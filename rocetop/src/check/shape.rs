@@ -1,0 +1,159 @@
+//! What can be named: one sample of each part of the report, serialised as the report is. A field that is new there is
+//! known here at once, and known too where a capture has no flow.
+
+use rocetop_analysis::Grade;
+use rocetop_analysis::detect::{Evidence, Finding, Severity};
+use rocetop_analysis::exchanges::CmTerms;
+use rocetop_analysis::habits::{HabitsReport, ReactionReport};
+use rocetop_analysis::marks::{MarksReport, SpanReport, StuckReport};
+use rocetop_analysis::report::{ConnectionReport, FlowReport, FrameRef, TotalsReport, VlanReport};
+use rocetop_analysis::story::StoryReport;
+use rocetop_analysis::story::report::{Cause, EpisodeReport, Kind, NearEvidence};
+use rocetop_parsers::Bytes;
+use rocetop_parsers::ib::opcode::Opcode;
+use serde_json::{Map, Value};
+
+use super::names::Scope;
+use crate::source::CaptureSummary;
+
+/// A sample of each part: every optional field is there, every list has an element.
+pub(super) fn samples() -> Vec<(Scope, Value)> {
+    vec![
+        (Scope::Totals, totals()),
+        (Scope::Flow, json(flow())),
+        (Scope::Connection, json(ConnectionReport { id: 0, flows: vec![0], paired_by: Grade::default() })),
+        (Scope::Capture, json(capture())),
+        (Scope::Finding, json(finding())),
+    ]
+}
+
+/// A value as the report has it. Writing into memory cannot fail; if it did, nothing could be named.
+pub(super) fn json(value: impl serde::Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or_default()
+}
+
+/// The sums, with all opcodes: the report leaves out those that do not occur.
+fn totals() -> Value {
+    let mut totals = json(TotalsReport::default());
+    if let Some(slot) = totals.get_mut("opcodes") {
+        *slot = Value::Object((0..=255).map(|code| (Opcode(code).to_string(), 0.into())).collect::<Map<_, _>>());
+    }
+    totals
+}
+
+fn flow() -> FlowReport {
+    FlowReport {
+        udp_sports: vec![0],
+        dscp: vec![0],
+        vlan: vec![VlanReport::default()],
+        ttl: vec![0],
+        src_qp: Some(0),
+        mtu: Some(0),
+        requests: rocetop_analysis::report::RequestsReport {
+            first_psn: Some(0),
+            next_psn: Some(0),
+            ..Default::default()
+        },
+        story: Some(StoryReport {
+            near_evidence: NearEvidence { request_hops: Some(0), answer_hops: Some(0), ..NearEvidence::default() },
+            timeout_ns: Some(0),
+            rnr_timer_us: Some(0),
+            last_acked_psn: Some(0),
+            episodes: vec![EpisodeReport {
+                kind: Kind::Unexplained,
+                cause: Some(Cause::default()),
+                first_ns: 0,
+                last_ns: 0,
+                frames: vec![FrameRef::Place(0)],
+                psn: [0, 0],
+                packets: 0,
+                repeats: 0,
+            }],
+            ..StoryReport::default()
+        }),
+        data_dscp: vec![0],
+        answer_dscp: vec![0],
+        marks: Some(marks()),
+        habits: Some(habits()),
+        stuck: Some(StuckReport {
+            passed_bytes: 0,
+            bytes: 0,
+            psn: 0,
+            repeats: 0,
+            first_frame: FrameRef::Place(0),
+            last_frame: FrameRef::Place(0),
+            last_ns: 0,
+        }),
+        cm: Some(CmTerms {
+            exchange: 0,
+            path_mtu: Some(0),
+            ack_timeout_exponent: 0,
+            ack_timeout_ns: Some(0),
+            retry_count: 0,
+            rnr_retry: 0,
+        }),
+        ..FlowReport::default()
+    }
+}
+
+fn marks() -> MarksReport {
+    let span = || {
+        let (first_frame, last_frame) = (FrameRef::Place(0), FrameRef::Place(0));
+        Some(SpanReport { count: 0, first_ns: 0, last_ns: 0, first_frame, last_frame })
+    };
+    MarksReport {
+        ce: span(),
+        ce_on_answers: span(),
+        cnp: span(),
+        fatal_nak: span(),
+        icrc_bad: span(),
+        dscp_change: span(),
+        ttl_change: span(),
+        vlan_change: span(),
+        below_mtu: span(),
+        below_mtu_bytes: Some(0),
+    }
+}
+
+fn habits() -> HabitsReport {
+    let frames = || vec![FrameRef::Place(0)];
+    HabitsReport {
+        empty_frames: frames(),
+        slot_frames: frames(),
+        step_frames: frames(),
+        cleared_mean_ns: Some(0),
+        cleared_max_ns: Some(0),
+        reaction: Some(ReactionReport { frames: frames(), ..ReactionReport::default() }),
+        ..HabitsReport::default()
+    }
+}
+
+fn capture() -> CaptureSummary {
+    CaptureSummary {
+        path: String::new(),
+        format: Some(String::new()),
+        link_type: Some(String::new()),
+        frames: 0,
+        bytes: Bytes(0),
+        first_ns: None,
+        last_ns: None,
+        complete: true,
+        problem: Some(String::new()),
+        stopped: false,
+    }
+}
+
+fn finding() -> Finding {
+    Finding {
+        code: "",
+        severity: Severity::Info,
+        title: String::new(),
+        flow: Some(0),
+        connection: Some(0),
+        first_ns: 0,
+        last_ns: 0,
+        frames: vec![FrameRef::Place(0)],
+        evidence: Evidence::default(),
+        advice: String::new(),
+    }
+}

@@ -1,0 +1,2 @@
+mod evaluate;
+mod file;

@@ -1,0 +1,93 @@
+//! What every command that analyses captures takes, and the run over them.
+
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+use indicatif::{ProgressBar, ProgressStyle};
+use rocetop_analysis::Config;
+use rocetop_parsers::Nanos;
+
+use crate::filter::Filter;
+use crate::run::{self, Options, Outcome};
+use crate::source::{Stop, Timeline};
+
+/// Captures, and how to analyse them.
+#[derive(Debug, clap::Args)]
+pub struct Input {
+    /// Captures: pcap or pcapng, also inside .gz, .zst or .xz; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// Analyse only frames that pass this tcpdump filter
+    #[arg(short = 'f', long, value_name = "BPF")]
+    filter: Option<String>,
+
+    /// Analyse with this many threads; the report is the same
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    threads: usize,
+
+    /// Keep at most this many flows, a 64th of them per group of address pairs
+    #[arg(long, value_name = "N", default_value_t = Config::default().most_flows)]
+    max_flows: usize,
+
+    /// Forget flows that were idle for this many seconds, as new ones come
+    #[arg(long, value_name = "SECONDS")]
+    idle: Option<u64>,
+
+    /// Count only: tell no stories and find nothing, but faster
+    #[arg(long)]
+    no_stories: bool,
+}
+
+impl Input {
+    /// Reads and analyses it all. Captures that were not read to their end are told on standard error.
+    ///
+    /// # Errors
+    /// A capture that cannot be opened, a filter that is not valid.
+    pub fn read(&self) -> anyhow::Result<Outcome> {
+        let stop = Stop::new();
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            // The first asks for the results so far, the second does not wait for them.
+            signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, stop.flag())
+                .and_then(|_| signal_hook::flag::register(signal, stop.flag()))
+                .context("cannot listen for Ctrl-C")?;
+        }
+        let options = Options {
+            threads: self.threads,
+            engine: Config {
+                most_flows: self.max_flows,
+                idle: self.idle.map(|s| Nanos(s.saturating_mul(1_000_000_000))),
+                stories: !self.no_stories,
+            },
+            filter: self.filter.as_deref().map(Filter::new).transpose()?,
+        };
+        let timeline = Timeline::open_with(&self.files, stop)?;
+        let outcome = with_progress(timeline, &options);
+        for capture in outcome.captures.iter().filter(|c| !c.complete) {
+            let problem = capture.problem.as_deref().unwrap_or("it was not read to its end");
+            anstream::eprintln!("rocetop: {}: {problem}", capture.path);
+        }
+        Ok(outcome)
+    }
+}
+
+/// Reads it all, with a bar on standard error when someone is looking and it takes a while.
+fn with_progress(timeline: Timeline, options: &Options) -> Outcome {
+    if !io::stderr().is_terminal() {
+        return run::run(timeline, options, |_, _| {});
+    }
+    let bar = ProgressBar::new(0);
+    let style = "{bar:30} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} to go";
+    if let Ok(style) = ProgressStyle::with_template(style) {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(200));
+    let outcome = run::run(timeline, options, |done, total| {
+        bar.set_length(total.unwrap_or(done).0);
+        bar.set_position(done.0);
+    });
+    bar.finish_and_clear();
+    outcome
+}
