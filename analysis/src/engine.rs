@@ -1,8 +1,8 @@
 //! The engine: packets in, flows and sums out.
 //!
 //! Always 64 virtual shards by the unordered pair of addresses, each with a 64th of the table. A thread takes some of
-//! the shards and leaves the other packets alone; [`Engine::merge`] puts the parts together. So one thread and many
-//! compute the same thing.
+//! the shards and gets their packets alone; [`Engine::merge`] puts the parts together. So one thread and many compute
+//! the same thing.
 
 use hdrhistogram::Histogram as Precise;
 use rocetop_parsers::facts::Class;
@@ -48,7 +48,6 @@ pub struct Engine {
     messages: Precise<u32>,
     /// Whether stories are told.
     tells: bool,
-    part: usize,
     /// The shards that are this part's, one bit each.
     owned: u64,
 }
@@ -72,32 +71,19 @@ impl Engine {
             mix: Mix::default(),
             messages: precise(),
             tells: config.stories,
-            part,
             owned: (0..SHARDS).filter(|shard| shard % parts == part).fold(0, |all, shard| all | 1 << shard),
         }
     }
 
-    /// Whether a frame is this part's to account.
+    /// The part, of `parts`, that must account a frame: packets with a BTH all go where their addresses do, and
+    /// pause frames, which have none, all to one part, in their order. `None` where any part will do.
     #[inline(always)]
     #[must_use]
-    pub fn owns(&self, facts: &Facts) -> bool {
-        self.owns_pair(facts.src, facts.dst)
+    pub fn part_of(facts: &Facts, parts: usize) -> Option<usize> {
+        (facts.is_rdma() || facts.class == Class::Pause).then(|| shard_of(facts.src, facts.dst) % parts.max(1))
     }
 
-    /// Whether the frames between two addresses, in either direction, are this part's to account.
-    #[inline(always)]
-    #[must_use]
-    pub fn owns_pair(&self, src: Addr, dst: Addr) -> bool {
-        self.owned == u64::MAX || self.owned >> shard_of(src, dst) & 1 == 1
-    }
-
-    /// Whether frames that belong to no shard (undecodable ones) are this part's to account.
-    #[must_use]
-    pub fn owns_rest(&self) -> bool {
-        self.part == 0
-    }
-
-    /// Adds a frame that [`Engine::owns`].
+    /// Adds a frame that is this part's, or anybody's.
     #[inline(always)]
     pub fn packet(&mut self, packet: &Packet) {
         self.totals.add(packet);
@@ -123,7 +109,7 @@ impl Engine {
         }
     }
 
-    /// Adds a frame that could not be read.
+    /// Adds a frame that could not be read. Any part will do.
     pub fn undecodable(&mut self, wire: Bytes) {
         self.totals.undecodable(wire);
     }
@@ -147,7 +133,7 @@ impl Engine {
                 }
             }
         }
-        (whole.part, whole.owned) = (0, u64::MAX);
+        whole.owned = u64::MAX;
         for shard in &mut whole.shards {
             shard.settle();
         }

@@ -142,10 +142,10 @@ impl<'a> Ledger<'a> {
             .filter_map(|(id, &seat)| Some(exchange_at(self.engine, seat)?.report(id, &|frame| self.frame(frame))))
     }
 
-    /// Pause frames by priority. `end` is the time of the capture's last frame.
+    /// Pause frames by priority.
     #[must_use]
-    pub fn pauses(&self, end: Nanos) -> Vec<PauseReport> {
-        self.engine.pauses().report(end, &|frame| self.frame(frame))
+    pub fn pauses(&self) -> Vec<PauseReport> {
+        self.engine.pauses().report(Nanos(self.end_ns()), &|frame| self.frame(frame))
     }
 
     pub(crate) fn mix(&self) -> &Mix {
@@ -161,10 +161,22 @@ impl<'a> Ledger<'a> {
         exchange_at(self.engine, *self.exchanges.get(id as usize)?)?.terms(id)
     }
 
+    /// Time of the last frame, in nanoseconds since 1970.
+    #[must_use]
+    pub fn end_ns(&self) -> u64 {
+        self.engine.totals().last.0
+    }
+
     /// What the detectors found, the worst first. Nothing where no stories were told.
     #[must_use]
     pub fn findings(&self) -> Findings {
-        if self.engine.tells() { detect::findings(self) } else { Findings::default() }
+        self.findings_of(&|_| true)
+    }
+
+    /// What they found about the connections whose flows are chosen, and about the capture as a whole.
+    #[must_use]
+    pub fn findings_of(&self, chosen: &dyn Fn(&[FlowReport]) -> bool) -> Findings {
+        if self.engine.tells() { detect::findings(self, chosen) } else { Findings::default() }
     }
 
     /// All flows, by id.

@@ -89,6 +89,8 @@ pub struct Survey {
     pub not_capable: u64,
     /// The first of these.
     pub first_not_capable: Option<u32>,
+    /// Those of them that a mark could have helped: packets were missing or sent again, or they have a class of their own.
+    pub exposed: u64,
     /// Flows whose data is ECN-capable.
     pub capable: u64,
     /// Time of the first packet of all flows.
@@ -155,6 +157,8 @@ impl Survey {
                 ecn if ecn.ect => self.capable += 1,
                 ecn if ecn.not_ect => {
                     self.not_capable += 1;
+                    let missing = flow.requests.seen_again + flow.requests.gaps + flow.responses.gaps != 0;
+                    self.exposed += u64::from(missing || flow.data_dscp.iter().any(|&dscp| dscp != 0));
                     self.first_not_capable.get_or_insert(flow.id);
                 }
                 _ => {}

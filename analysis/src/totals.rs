@@ -1,8 +1,8 @@
 //! Sums over all frames.
 
-use rocetop_parsers::Bytes;
 use rocetop_parsers::facts::Class;
 use rocetop_parsers::ib::opcode::Opcode;
+use rocetop_parsers::{Bytes, Nanos};
 
 use crate::event::Packet;
 
@@ -23,6 +23,8 @@ pub struct Totals {
     pub undecodable: u64,
     /// Bytes on the wire of all of them.
     pub bytes: Bytes,
+    /// Time of the last frame.
+    pub last: Nanos,
     /// Frames with a BTH by ECN field: not-ECT, ECT(1), ECT(0), CE.
     pub ecn: [u64; 4],
     /// Frames with a BTH by ICRC: ok, bad, unknown.
@@ -41,6 +43,7 @@ impl Default for Totals {
             other: 0,
             undecodable: 0,
             bytes: Bytes(0),
+            last: Nanos(0),
             ecn: [0; 4],
             icrc: [0; 3],
             opcodes: Box::new([0; 256]),
@@ -70,6 +73,7 @@ impl Totals {
     #[inline(always)]
     pub(crate) fn add(&mut self, packet: &Packet) {
         self.bytes += packet.wire;
+        self.last = self.last.max(packet.at);
         let class = match packet.facts.class {
             Class::RoceV2 => &mut self.rocev2,
             Class::RoceV1 => &mut self.rocev1,
@@ -101,6 +105,7 @@ impl Totals {
         self.other += other.other;
         self.undecodable += other.undecodable;
         self.bytes += other.bytes;
+        self.last = self.last.max(other.last);
         sum(&mut self.ecn, &other.ecn);
         sum(&mut self.icrc, &other.icrc);
         sum(self.opcodes.as_mut(), other.opcodes.as_ref());

@@ -32,10 +32,11 @@ pub(crate) fn feed(data: &[u8]) {
 fn reported(outcome: &Outcome) {
     let ledger = Ledger::new(&outcome.engine, Vec::new());
     let mut page = Vec::new();
+    let found = ledger.findings();
     let shown = text::Shown { chosen: Selection::default(), top: 10 };
-    assert!(text::write(&mut page, &outcome.captures, &ledger, &shown).is_ok());
+    assert!(text::write(&mut page, &outcome.captures, &ledger, &found, &shown).is_ok());
     let mut json = Vec::new();
-    assert!(json::write(&mut json, &outcome.captures, &ledger, &Selection::default()).is_ok());
+    assert!(json::write(&mut json, &outcome.captures, &ledger, &found, &Selection::default()).is_ok());
     let report: Value = serde_json::from_slice(&json).expect("the report is JSON");
     let n = |value: &Value, path: &str| {
         let number = value.pointer(path).and_then(Value::as_u64);

@@ -21,7 +21,6 @@ pub mod net;
 
 pub mod detail;
 pub mod dissect;
-pub mod endpoints;
 pub mod facts;
 pub mod fold;
 pub mod icrc;
@@ -31,7 +30,6 @@ pub use addr::Addr;
 pub use cut::{Cut, Layer};
 pub use detail::{Detail, detail};
 pub use dissect::{Link, dissect, dissect_into};
-pub use endpoints::endpoints;
 pub use facts::{Class, Facts};
 pub use units::{Bytes, Nanos, Psn, Qpn};
 pub use window::Window;

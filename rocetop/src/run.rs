@@ -1,12 +1,12 @@
 //! One pass over a time line: frame, walker, ICRC, engine. On one thread or several, with the same result.
 
-use std::thread;
+mod team;
 
 use rocetop_analysis::{Config, Engine, Packet, SHARDS};
 use rocetop_parsers::facts::Class;
 use rocetop_parsers::ib::transport::plausible;
 use rocetop_parsers::icrc::{self, Icrc};
-use rocetop_parsers::{Bytes, Facts, detail, dissect_into, endpoints};
+use rocetop_parsers::{Bytes, Facts, detail, dissect_into};
 
 use crate::crc::Fast;
 use crate::filter::Filter;
@@ -35,39 +35,24 @@ pub struct Outcome {
     pub captures: Vec<CaptureSummary>,
 }
 
-/// Frames between two looks at the progress.
+/// Frames between two looks at the progress, at most.
 const BATCH: usize = 1 << 14;
 
 /// Reads a time line to its end. `progress` is called now and then with the bytes done and the bytes in all, if known.
 pub fn run(timeline: Timeline, options: &Options, progress: impl FnMut(Bytes, Option<Bytes>)) -> Outcome {
-    let parts = options.threads.clamp(1, SHARDS);
-    let mut timelines = (0..).zip(timeline.split(parts));
-    let first = timelines.next();
-    thread::scope(|scope| {
-        let others: Vec<_> = timelines
-            .map(|(part, timeline)| scope.spawn(move || read(timeline, options, part, parts, |_, _| {}).0))
-            .collect();
-        let first = first.map(|(part, timeline)| read(timeline, options, part, parts, progress));
-        let (first, captures) = first.unwrap_or_else(|| (Engine::new(options.engine), Vec::new()));
-        // A part that panicked has a fault that must not pass as a report.
-        let rest = others.into_iter().map(|o| o.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        Outcome { engine: Engine::merge(std::iter::once(first).chain(rest).collect()), captures }
-    })
+    match options.threads.clamp(1, SHARDS) {
+        1 => alone(timeline, options, progress),
+        parts => team::run(timeline, options, parts, progress),
+    }
 }
 
-/// Reads one of the time lines. It is dropped at the end, by a panic too, so that the other parts do not wait for it.
-fn read(
-    mut timeline: Timeline,
-    options: &Options,
-    part: usize,
-    parts: usize,
-    mut progress: impl FnMut(Bytes, Option<Bytes>),
-) -> (Engine, Vec<CaptureSummary>) {
-    let mut engine = Engine::part(options.engine, part, parts);
+/// [`run`] on the thread that calls.
+fn alone(mut timeline: Timeline, options: &Options, mut progress: impl FnMut(Bytes, Option<Bytes>)) -> Outcome {
+    let mut engine = Engine::new(options.engine);
     let mut filter = options.filter.as_ref().map(Filter::compiled);
     loop {
         let read = timeline.batch(BATCH, |frame| {
-            if (parts == 1 || may_own(&engine, &frame)) && filter.as_mut().is_none_or(|f| f.passes(&frame)) {
+            if filter.as_mut().is_none_or(|f| f.passes(&frame)) {
                 account(&mut engine, &frame);
             }
         });
@@ -77,35 +62,15 @@ fn read(
         let (done, total) = timeline.progress();
         progress(done, total);
     }
-    (engine, timeline.summaries())
+    Outcome { engine: Engine::merge(vec![engine]), captures: timeline.summaries() }
 }
 
-/// Whether a frame may be this part's to account, as far as a short look can tell.
+/// One frame through walker, ICRC and engine.
 #[inline(always)]
-fn may_own(engine: &Engine, frame: &Frame<'_>) -> bool {
-    let pair = frame.link.and_then(|link| endpoints(frame.bytes, link));
-    pair.is_none_or(|(src, dst)| engine.owns_pair(src, dst))
-}
-
-/// One frame through walker, ICRC and engine. Out of line, so that the loop around it is short for frames of others.
-#[inline(never)]
 fn account(engine: &mut Engine, frame: &Frame<'_>) {
-    let wire = Bytes(u64::from(frame.wire_len));
-    let Some(link) = frame.link else { return undecodable(engine, wire) };
-    let (facts, icrc) = (Facts::default(), Icrc::Unknown);
-    let mut packet = Packet { frame: frame.number, at: frame.ts, wire, iface: frame.iface, facts, icrc };
-    let facts = &mut packet.facts;
-    if dissect_into::<DEPTH, [u8]>(frame.bytes, link, facts).is_err() {
-        return undecodable(engine, wire);
-    }
-    if !engine.owns(facts) {
-        return;
-    }
-    if facts.is_rdma() {
-        packet.icrc = icrc::check(frame.bytes, facts, &Fast);
-        if facts.class == Class::RoceV2 && !plausible(facts, packet.icrc) {
-            facts.class = Class::Other;
-        }
+    let mut packet = Packet::default();
+    if !look(frame, &mut packet) {
+        return engine.undecodable(packet.wire);
     }
     engine.packet(&packet);
     if let Some(detail) = detail(frame.bytes, &packet.facts) {
@@ -113,10 +78,22 @@ fn account(engine: &mut Engine, frame: &Frame<'_>) {
     }
 }
 
-/// A frame that ends too early, or of a link type that nobody here knows. It belongs to no shard.
-#[cold]
-fn undecodable(engine: &mut Engine, wire: Bytes) {
-    if engine.owns_rest() {
-        engine.undecodable(wire);
+/// One frame through walker and ICRC. `false` for one that ends too early, or of a link type that nobody here knows.
+#[inline(always)]
+fn look(frame: &Frame<'_>, packet: &mut Packet) -> bool {
+    let wire = Bytes(u64::from(frame.wire_len));
+    let (facts, icrc) = (Facts::default(), Icrc::Unknown);
+    *packet = Packet { frame: frame.number, at: frame.ts, wire, iface: frame.iface, facts, icrc };
+    let facts = &mut packet.facts;
+    let Some(link) = frame.link else { return false };
+    if dissect_into::<DEPTH, [u8]>(frame.bytes, link, facts).is_err() {
+        return false;
     }
+    if facts.is_rdma() {
+        packet.icrc = icrc::check(frame.bytes, facts, &Fast);
+        if facts.class == Class::RoceV2 && !plausible(facts, packet.icrc) {
+            facts.class = Class::Other;
+        }
+    }
+    true
 }

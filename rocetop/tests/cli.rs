@@ -48,6 +48,8 @@ fn exit_codes() {
         (&["analyze", RNR, "--host", "node-1"], 2),
         (&["analyze", RNR, "missing.pcap"], 2),
         (&["analyze", "-", "-"], 2),
+        (&["explain"], 0),
+        (&["explain", "RT000"], 2),
     ] {
         let ran = run(args);
         assert_eq!(ran.code, Some(code), "{args:?}: {ran:?}");
@@ -209,6 +211,50 @@ fn the_top_connections() {
 }
 
 #[test]
+fn findings_can_fail_a_run() {
+    let code = |args: &[&str]| run(&[&["analyze"], args].concat()).code;
+    // A remote access error is critical; UD ping-pong is clean.
+    for (level, refused) in [("info", 1), ("warning", 1), ("critical", 1)] {
+        assert_eq!(code(&["--fail-on", level, "11b_invreq.e1.pcap"]), Some(refused), "{level}");
+        assert_eq!(code(&["--fail-on", level, "--json", "11b_invreq.e1.pcap"]), Some(refused), "{level}");
+        assert_eq!(code(&["--fail-on", level, "03b_send_ud.e1.pcap"]), Some(0), "{level}");
+    }
+    assert_eq!(code(&["11b_invreq.e1.pcap"]), Some(0));
+    assert_eq!(code(&["--fail-on", "critical", "10a_rnr.e1.pcap"]), Some(0));
+    assert_eq!(code(&["--fail-on", "warning", "10a_rnr.e1.pcap"]), Some(1));
+    assert_eq!(code(&["--fail-on", "bad", RNR]), Some(2));
+    // Of the chosen connections alone.
+    assert_eq!(code(&["--fail-on", "info", "--qpn", "99", "11b_invreq.e1.pcap"]), Some(0));
+    // A capture that is cut says more than what was found in it.
+    let bytes = std::fs::read(captures::home().join("11b_invreq.e1.pcap")).unwrap();
+    let cut = Folder::new();
+    assert_eq!(code(&["--fail-on", "info", &cut.file("cut.pcap", &bytes[..bytes.len() - 1])]), Some(3));
+}
+
+#[test]
+fn findings_follow_the_verdict() {
+    let ran = run(&["analyze", "11b_invreq.e1.pcap"]);
+    let (verdict, finding) = (ran.out.find("in trouble").unwrap(), ran.out.find("\nRT008 critical  ").unwrap());
+    assert!(verdict < finding && finding < ran.out.find("\n#0 ").unwrap(), "{}", ran.out);
+    assert!(ran.out.ends_with("`rocetop explain RT008` says what that finding means.\n"), "{}", ran.out);
+    let ran = run(&["analyze", "--top", "1", "11b_invreq.e1.pcap"]);
+    assert!(ran.out.contains("\nand 1 more finding; "), "{}", ran.out);
+    let clean = run(&["analyze", "03b_send_ud.e1.pcap"]).out;
+    assert!(!clean.contains("\nRT") && !clean.contains("explain"), "{clean}");
+}
+
+#[test]
+fn findings_are_explained() {
+    let ran = run(&["explain", "rt008"]);
+    assert!(ran.code == Some(0) && ran.out.contains("\nWhat to do next\n"), "{ran:?}");
+    let ran = run(&["explain", "RT80"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""));
+    assert!(ran.err.contains("no finding has the code 'RT80'; did you mean RT0"), "{}", ran.err);
+    let coloured = Ran::of(rocetop(&["explain", "RT008"]).env("CLICOLOR_FORCE", "1"));
+    assert!(coloured.out.contains("\x1b[1mWhy it hurts\x1b[0m"), "{}", coloured.out);
+}
+
+#[test]
 fn threads_change_nothing() {
     let all: Vec<String> = captures::captures(&captures::home()).iter().map(|p| p.to_str().unwrap().into()).collect();
     for capture in all {
@@ -331,7 +377,7 @@ fn pages_have_80_columns() {
         assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{name}");
         reports.push((name, ran.out));
     }
-    for args in [&["--help"][..], &["analyze", "--help"]] {
+    for args in [&["--help"][..], &["analyze", "--help"], &["explain"], &["explain", "RT004"]] {
         reports.push((args.join(" "), run(args).out));
     }
     for (name, text) in reports {

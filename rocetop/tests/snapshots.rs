@@ -53,6 +53,9 @@ fn help() {
     check("help", &["--help"]);
     check("help_analyze", &["analyze", "--help"]);
     check("help_check", &["check", "--help"]);
+    check("help_explain", &["explain", "--help"]);
+    check("explain", &["explain"]);
+    check("explain_rt005", &["explain", "RT005"]);
 }
 
 #[test]
@@ -61,6 +64,7 @@ fn texts() {
     check("loss_e2", &["analyze", "07e_send_loss2pct_q4.e2.pcap"]);
     check("read", &["analyze", "02a_read_rc_mtu1024.e1.pcap"]);
     check("rnr", &["analyze", "10a_rnr.e1.pcap"]);
+    check("refused", &["analyze", "11b_invreq.e1.pcap"]);
     check("cm_rping", &["analyze", "12a_rping.e1.pcap"]);
     check("vlan", &["analyze", "14a_vlan_dscp.e2.pcapng"]);
 }

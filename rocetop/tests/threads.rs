@@ -2,10 +2,12 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a helper of tests fails like a test")]
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use rocetop::filter::Filter;
 use rocetop::report::{json, select::Selection};
-use rocetop::run::{self, Options};
+use rocetop::run::{self, Options, Outcome};
 use rocetop::source::Timeline;
 use rocetop_analysis::Ledger;
 
@@ -24,10 +26,13 @@ fn temporary(name: &str) -> PathBuf {
 }
 
 fn report<P: AsRef<Path>>(paths: &[P], threads: usize) -> String {
-    let options = Options { threads, ..Options::default() };
-    let outcome = run::run(Timeline::open(paths).unwrap(), &options, |_, _| {});
+    written(&run::run(Timeline::open(paths).unwrap(), &Options { threads, ..Options::default() }, |_, _| {}))
+}
+
+fn written(outcome: &Outcome) -> String {
     let mut out = Vec::new();
-    json::write(&mut out, &outcome.captures, &Ledger::new(&outcome.engine, Vec::new()), &Selection::default()).unwrap();
+    let (ledger, chosen) = (Ledger::new(&outcome.engine, Vec::new()), Selection::default());
+    json::write(&mut out, &outcome.captures, &ledger, &chosen.findings(&ledger), &chosen).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -56,6 +61,83 @@ fn several_at_once() {
     // So many that files are parked, and the last first.
     same(&all);
     same(&all.iter().rev().collect::<Vec<_>>());
+}
+
+/// Frames of all bundled captures again and again, some far longer than what is read at a time between them.
+fn large() -> Vec<u8> {
+    let mut frames = Vec::new();
+    for path in captures() {
+        Timeline::open(&[path]).unwrap().for_each(|frame| frames.push(frame.bytes.to_vec()));
+    }
+    assert!(frames.len() > 5000);
+    frames.push(vec![0; 1_000_000]);
+    // The longest record that may be, microseconds, Ethernet.
+    let mut capture = [0xa1b2_c3d4, 4 << 16 | 2, 0, 0, 1 << 20, 1].map(u32::to_le_bytes).as_flattened().to_vec();
+    for (number, frame) in frames.iter().cycle().take(3 * frames.len()).enumerate() {
+        let (number, len) = (number as u32, frame.len() as u32);
+        capture.extend([number / 1000, number % 1000, len, len].map(u32::to_le_bytes).as_flattened());
+        capture.extend(frame);
+    }
+    capture
+}
+
+#[test]
+fn large_files() {
+    let (large, path, compressed) = (large(), temporary("large"), temporary("large-gz"));
+    fs::write(&path, &large).unwrap();
+    let whole = same(&[&path]);
+    let mut gz = flate2::write::GzEncoder::new(fs::File::create(&compressed).unwrap(), flate2::Compression::fast());
+    gz.write_all(&large).unwrap();
+    gz.finish().unwrap();
+    same(&[&compressed]);
+    same(&[&path, &compressed]);
+    if cfg!(feature = "libpcap") {
+        let filtered = [1, 2, 3].map(|threads| {
+            let filter = Some(Filter::new("udp dst port 4791 and greater 100").unwrap());
+            let options = Options { threads, filter, ..Options::default() };
+            written(&run::run(Timeline::open(&[&path]).unwrap(), &options, |_, _| {}))
+        });
+        assert!(filtered[0] != whole && filtered.iter().all(|report| *report == filtered[0]));
+    }
+    // Whatever the time of a stop request, what was read is in the report.
+    for threads in [1, 2, 3, 8] {
+        for _ in 0..5 {
+            let timeline = Timeline::open(&[&path]).unwrap();
+            let stop = timeline.stop_handle();
+            let mut looks = 0;
+            let outcome = run::run(timeline, &Options { threads, ..Options::default() }, |_, _| {
+                looks += 1;
+                if looks == 2 {
+                    stop.stop();
+                }
+            });
+            assert_eq!(outcome.engine.totals().frames(), outcome.captures[0].frames);
+        }
+    }
+    fs::remove_file(path).unwrap();
+    fs::remove_file(compressed).unwrap();
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn pipes() {
+    use std::os::fd::AsRawFd;
+    let large = large();
+    let reports = [1, 2, 3].map(|threads| {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        let path = PathBuf::from(format!("/proc/self/fd/{}", reader.as_raw_fd()));
+        let report = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                writer.write_all(&large).unwrap();
+                drop(writer);
+            });
+            report(&[&path], threads)
+        });
+        drop(reader);
+        // The path is another one each time.
+        report.replace(path.to_str().unwrap(), "")
+    });
+    assert!(reports.iter().all(|report| *report == reports[0]));
 }
 
 /// A part that panics is not waited for by the others, and its panic is the caller's.

@@ -17,13 +17,17 @@
 //! Remote access error: the R_Key or the address range of a WRITE, READ or atomic is wrong, or the memory was deregistered
 //! meanwhile. Invalid request: a SEND longer than the buffer that was posted for it, or an operation that the queue pair was
 //! not opened for. Remote operational error: the responder's side failed; read its log. The same frames in tshark:
-//! `infiniband.aeth.syndrome.error_code > 0 && infiniband.aeth.syndrome.opcode == 3`
+//!
+//! ```text
+//! infiniband.aeth.syndrome.opcode == 3 && infiniband.aeth.syndrome.error_code > 0
+//! ```
 //!
 //! # References
 //! IBTA Volume 1, 9.7.5.2.3 to 9.7.5.2.5 (NAK codes), table 46 (syndromes).
 
+use super::kit::{Digest, finding};
 use super::{Case, Evidence, Finding, Judge, Rule, Severity};
-use crate::marks::SpanReport;
+use crate::story::report::Kind;
 
 pub(super) const RULE: Rule = Rule {
     code: "RT008",
@@ -36,27 +40,49 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
-    for (flow, _) in case.directions() {
+    for (flow, back) in case.directions() {
         let codes = [
             (flow.naks.invalid_request, "invalid request"),
             (flow.naks.remote_access_error, "remote access error"),
             (flow.naks.remote_operational_error, "remote operational error"),
         ];
-        let span = flow.marks.as_ref().and_then(|m| m.fatal_nak.as_ref());
+        // The requests that failed are the other direction's, and so is their story.
+        let story = back.and_then(|b| b.story.as_ref());
+        let digest = story.and_then(|s| Digest::of(s, |e| e.kind == Kind::FatalNak));
         for (count, name) in codes.into_iter().filter(|&(count, _)| count != 0) {
+            let title = format!("{} refused a request of {}: {name}", flow.src, flow.dst);
             report(Finding {
-                code: RULE.code,
-                severity: Severity::Critical,
-                title: format!("{} refused a request of {}: {name}", flow.src, flow.dst),
-                flow: Some(flow.id),
-                connection: Some(case.connection.id),
-                first_ns: span.map_or(flow.first_ns, |s| s.first_ns),
-                last_ns: span.map_or(flow.last_ns, |s| s.last_ns),
-                frames: span.map(SpanReport::frames).unwrap_or_default(),
                 evidence: Evidence::default().with("naks", u64::from(count)).with("error", name.to_owned()),
                 advice: "Look at the application and the memory registration at both ends, not at the network."
                     .to_owned(),
+                ..finding(&RULE, case, flow, digest.as_ref(), title)
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::kit::cases::{self, episode};
+    use super::*;
+    use crate::report::FrameRef;
+    use crate::story::StoryReport;
+
+    #[test]
+    fn the_error_has_its_name() {
+        let episodes = vec![episode(Kind::FatalNak, None, 7, &[4])];
+        let mut flows = cases::flows(StoryReport { episodes, ..StoryReport::default() }, 0);
+        flows[1].naks.remote_access_error = 1;
+        let found = cases::one(&RULE, &flows);
+        assert_eq!(found.title, "10.9.2.1 refused a request of 10.9.1.1: remote access error");
+        assert_eq!((found.severity, found.flow, found.first_ns), (Severity::Critical, Some(1), 7));
+        assert_eq!(found.frames, [FrameRef::Place(4)]);
+        // The answers alone are enough.
+        assert_eq!(cases::findings(&RULE, &flows[1..]).len(), 1);
+    }
+
+    #[test]
+    fn a_sequence_error_can_be_mended() {
+        assert!(cases::findings(&RULE, &cases::flows(StoryReport::default(), 3)).is_empty());
     }
 }

@@ -3,6 +3,8 @@
 //! A detector judges what the reports of flows and captures say, so that whoever doubts it can check the same figures.
 //! Its module's documentation is the page that `rocetop explain CODE` prints.
 
+mod kit;
+
 mod bad_icrc;
 mod ce_marks;
 mod ce_without_cnp;
@@ -12,10 +14,19 @@ mod cm_rejected;
 mod cm_unanswered;
 mod cnp_without_ce;
 mod dscp_differs;
+mod duplicates;
+mod early_timeouts;
 mod fatal_nak;
 mod foreign_cnp;
 mod foreign_traffic;
+mod go_back_n;
 mod incast;
+mod long_rnr_timer;
+mod loss;
+mod loss_pattern;
+mod lost_acks;
+mod lost_responses;
+mod missed_by_capture;
 mod mtu_differs;
 mod mtu_hang;
 mod nccl_immediate;
@@ -26,10 +37,17 @@ mod one_direction;
 mod pfc_pauses;
 mod pipelining_gap;
 mod port_entropy;
+mod receiver_not_ready;
+mod reordering;
+mod rnr_retry_exceeded;
 mod rocev1;
+mod slow_naks;
+mod timeouts;
 mod ttl_change;
+mod unanswered;
 
 use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -37,6 +55,7 @@ use serde::{Serialize, Serializer};
 use crate::Ledger;
 use crate::marks::SpanReport;
 use crate::report::{ConnectionReport, FlowReport, FrameRef};
+use crate::story::StoryReport;
 use crate::survey::Survey;
 
 /// How bad it is.
@@ -177,6 +196,8 @@ pub struct Case<'a> {
     pub connection: &'a ConnectionReport,
     /// Its flows, one or two.
     pub flows: &'a [FlowReport],
+    /// Time of the last frame of the capture, of whatever kind.
+    pub end_ns: u64,
 }
 
 impl<'a> Case<'a> {
@@ -185,6 +206,11 @@ impl<'a> Case<'a> {
         let flows = self.flows;
         // The only other one, if any.
         flows.iter().enumerate().map(move |(n, flow)| (flow, flows.get(1 - n.min(1)).filter(|o| o.id != flow.id)))
+    }
+
+    /// Each flow that carries requests, with the other direction where that is known, and the story of the requests.
+    pub fn stories(self) -> impl Iterator<Item = (&'a FlowReport, Option<&'a FlowReport>, &'a StoryReport)> {
+        self.directions().filter_map(|(flow, back)| Some((flow, back, flow.story.as_ref()?)))
     }
 }
 
@@ -196,6 +222,8 @@ pub enum Judge {
     Capture(fn(&Ledger<'_>, &mut dyn FnMut(Finding))),
     /// What all connections add up to.
     Survey(fn(&Survey, &Ledger<'_>, &mut dyn FnMut(Finding))),
+    /// Nothing: another rule of the same file answers the same question, and says either this or that.
+    Sibling,
 }
 
 /// A detector.
@@ -225,7 +253,23 @@ impl Rule {
 
 /// All detectors, by code.
 pub static RULES: &[Rule] = &[
+    loss::RULE,
+    reordering::RULE,
+    timeouts::RULE,
+    unanswered::RULE,
+    receiver_not_ready::RULE,
+    long_rnr_timer::RULE,
+    rnr_retry_exceeded::RULE,
     fatal_nak::RULE,
+    lost_acks::RULE,
+    lost_responses::RULE,
+    early_timeouts::RULE,
+    duplicates::RULE,
+    missed_by_capture::RULE,
+    go_back_n::RULE,
+    slow_naks::RULE,
+    loss_pattern::PHYSICAL,
+    loss_pattern::CONGESTION,
     ce_marks::RULE,
     cnp_without_ce::RULE,
     ce_without_cnp::RULE,
@@ -270,43 +314,54 @@ pub struct Findings {
     pub more: Vec<(&'static str, u64)>,
 }
 
-/// Lets every rule look at everything.
-pub(crate) fn findings(ledger: &Ledger<'_>) -> Findings {
-    let mut kept: Vec<(Vec<Finding>, u64)> = RULES.iter().map(|_| (Vec::new(), 0)).collect();
-    let keep = |(list, more): &mut (Vec<Finding>, u64), finding| {
+/// Lets every rule look at everything, but at those connections alone whose flows are chosen.
+pub(crate) fn findings(ledger: &Ledger<'_>, chosen: &dyn Fn(&[FlowReport]) -> bool) -> Findings {
+    // By code, so that a capture full of one trouble does not hide another.
+    let mut kept: BTreeMap<&'static str, (Vec<Finding>, u64)> = BTreeMap::new();
+    let mut keep = |finding: Finding| {
+        let (list, more) = kept.entry(finding.code).or_default();
         list.push(finding);
         // Now and then, so that a million of them take no more memory than a few.
         if list.len() >= 2 * MOST {
             *more += sift(list);
         }
     };
-    for (rule, kept) in RULES.iter().zip(&mut kept) {
+    for rule in RULES {
         if let Judge::Capture(judge) = rule.judge {
-            judge(ledger, &mut |finding| keep(kept, finding));
+            judge(ledger, &mut keep);
         }
     }
     let mut survey = Survey::default();
+    let mut left_out = BTreeSet::new();
     for connection in ledger.connections() {
         let flows: Vec<FlowReport> = connection.flows.iter().filter_map(|&id| ledger.flow(id)).collect();
-        let case = Case { connection: &connection, flows: &flows };
+        let case = Case { connection: &connection, flows: &flows, end_ns: ledger.end_ns() };
         survey.add(&case);
-        for (rule, kept) in RULES.iter().zip(&mut kept) {
+        if !chosen(&flows) {
+            left_out.insert(connection.id);
+            continue;
+        }
+        for rule in RULES {
             if let Judge::Connection(judge) = rule.judge {
-                judge(&case, &mut |finding| keep(kept, finding));
+                judge(&case, &mut keep);
             }
         }
     }
-    for (rule, kept) in RULES.iter().zip(&mut kept) {
+    for rule in RULES {
         if let Judge::Survey(judge) = rule.judge {
-            judge(&survey, ledger, &mut |finding| keep(kept, finding));
+            judge(&survey, ledger, &mut |finding| {
+                if finding.connection.is_none_or(|id| !left_out.contains(&id)) {
+                    keep(finding);
+                }
+            });
         }
     }
     let mut all = Findings::default();
-    for (rule, (mut list, mut more)) in RULES.iter().zip(kept) {
+    for (code, (mut list, mut more)) in kept {
         more += sift(&mut list);
         all.list.append(&mut list);
         if more != 0 {
-            all.more.push((rule.code, more));
+            all.more.push((code, more));
         }
     }
     all.list.sort_by_key(|f| (Reverse(f.severity), f.first_ns, f.code));
@@ -325,8 +380,6 @@ fn sift(list: &mut Vec<Finding>) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
     #[test]
@@ -334,7 +387,7 @@ mod tests {
         let folder = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/detect")).unwrap();
         let files: BTreeSet<String> = folder
             .map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
-            .filter(|name| name != "mod")
+            .filter(|name| !["mod", "kit"].contains(&name.as_str()))
             .collect();
         let listed: BTreeSet<String> = RULES.iter().map(|r| r.name.to_owned()).collect();
         assert_eq!(files, listed);

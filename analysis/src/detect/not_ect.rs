@@ -8,8 +8,9 @@
 //! notification, and congestion control (DCQCN) never learns of the queue.
 //!
 //! # How it decides
-//! By the ECN field of flows with at least sixteen data packets; management (queue pair 1) is left out. All such
-//! flows are one finding.
+//! It speaks up only where ECN matters: other flows are ECN-capable, notifications were seen, such a flow has a DSCP
+//! of its own, or its packets were missing or sent again. It goes by the ECN field of flows with at least sixteen
+//! data packets; management (queue pair 1) is left out. All such flows are one finding.
 //!
 //! # What could fool it
 //! Fabrics that rely on pauses alone, or on delay, need no ECN. Hence it is information. A capture taken on a host
@@ -38,6 +39,9 @@ pub(super) const RULE: Rule = Rule {
 
 fn judge(survey: &Survey, ledger: &Ledger<'_>, report: &mut dyn FnMut(Finding)) {
     let Some(flow) = survey.first_not_capable.and_then(|id| ledger.flow(id)) else { return };
+    if survey.capable == 0 && survey.exposed == 0 && ledger.totals().cnp == 0 {
+        return;
+    }
     let all = survey.not_capable + survey.capable;
     let title = format!("{} of {all} flows send their data as not ECN-capable", survey.not_capable);
     report(

@@ -29,7 +29,6 @@
 use super::{Finding, Judge, Rule, Severity};
 use crate::Ledger;
 use crate::survey::Survey;
-use rocetop_parsers::Nanos;
 
 pub(super) const RULE: Rule = Rule {
     code: "RT025",
@@ -48,11 +47,9 @@ const SHORT_NS: u64 = 1_000_000;
 
 fn judge(survey: &Survey, ledger: &Ledger<'_>, report: &mut dyn FnMut(Finding)) {
     let foreign = &ledger.mix().all;
-    let seen = foreign.frames != 0;
-    let ends = [survey.last_ns, seen.then_some(foreign.last_at.0)];
-    let begins = [survey.first_ns, seen.then_some(foreign.first_at.0)];
-    let end = ends.into_iter().flatten().max().unwrap_or_default();
-    for pause in ledger.pauses(Nanos(end)) {
+    let begins = [survey.first_ns, (foreign.frames != 0).then_some(foreign.first_at.0)];
+    let end = ledger.end_ns();
+    for pause in ledger.pauses() {
         let begin = begins.into_iter().flatten().chain([pause.first_ns]).min().unwrap_or_default();
         let time = end.max(pause.last_ns) - begin;
         let least = pause.stopped_400g_ns;

@@ -2,6 +2,5 @@
 #![allow(clippy::indexing_slicing, reason = "a builder of test frames fails like a test")]
 
 mod broken;
-mod endpoints;
 mod frames;
 mod walk;

@@ -2,6 +2,7 @@
 
 pub mod analyze;
 pub mod check;
+pub mod explain;
 pub mod input;
 
 use std::io;
@@ -15,7 +16,7 @@ use clap::{Parser, Subcommand};
 pub enum Exit {
     /// All went well.
     Clean = 0,
-    /// What was asked about is there: an expectation does not hold.
+    /// What was asked about is there: an expectation does not hold, or a finding is as bad as `--fail-on` says.
     Found = 1,
     /// Wrong usage, or input or output that failed.
     Failed = 2,
@@ -41,6 +42,7 @@ pub struct Cli {
 enum Command {
     Analyze(analyze::Args),
     Check(check::Args),
+    Explain(explain::Args),
 }
 
 impl Cli {
@@ -52,6 +54,7 @@ impl Cli {
         match self.command {
             Command::Analyze(args) => analyze::run(&args),
             Command::Check(args) => check::run(&args),
+            Command::Explain(args) => explain::run(&args),
         }
     }
 }

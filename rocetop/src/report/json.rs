@@ -2,12 +2,11 @@
 //! no more memory than one.
 
 use std::cell::Cell;
-use std::collections::HashSet;
 use std::io::{self, Write};
 
+use rocetop_analysis::Ledger;
+use rocetop_analysis::detect::Findings;
 use rocetop_analysis::report::{ConnectionReport, FlowReport};
-use rocetop_analysis::{Finding, Ledger};
-use rocetop_parsers::Nanos;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
@@ -25,15 +24,17 @@ pub fn write(
     out: &mut impl Write,
     captures: &[CaptureSummary],
     ledger: &Ledger<'_>,
+    found: &Findings,
     chosen: &Selection,
 ) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, &Report { captures, ledger, chosen })?;
+    serde_json::to_writer(&mut *out, &Report { captures, ledger, found, chosen })?;
     out.write_all(b"\n")
 }
 
 struct Report<'a> {
     captures: &'a [CaptureSummary],
     ledger: &'a Ledger<'a>,
+    found: &'a Findings,
     chosen: &'a Selection,
 }
 
@@ -46,29 +47,14 @@ impl Serialize for Report<'_> {
         report.serialize_field("flows", &Each(Cell::new(Some(self.flows()))))?;
         report.serialize_field("connections", &Each(Cell::new(Some(self.connections()))))?;
         report.serialize_field("cm", &Each(Cell::new(Some(self.ledger.exchanges()))))?;
-        report.serialize_field("pauses", &self.ledger.pauses(self.end()))?;
+        report.serialize_field("pauses", &self.ledger.pauses())?;
         report.serialize_field("taps", &[(); 0])?;
-        report.serialize_field("findings", &self.findings())?;
+        report.serialize_field("findings", &self.found.list)?;
         report.end()
     }
 }
 
 impl Report<'_> {
-    /// Time of the last frame.
-    fn end(&self) -> Nanos {
-        self.captures.iter().filter_map(|c| c.last_ns).max().unwrap_or_default()
-    }
-
-    /// Those of the chosen connections; what concerns the whole capture is always told.
-    fn findings(&self) -> Vec<Finding> {
-        let mut findings = self.ledger.findings().list;
-        if !self.chosen.is_all() {
-            let chosen: HashSet<u32> = self.connections().map(|c| c.id).collect();
-            findings.retain(|f| f.connection.is_none_or(|c| chosen.contains(&c)));
-        }
-        findings
-    }
-
     fn connections(&self) -> impl Iterator<Item = ConnectionReport> + '_ {
         self.ledger.connections().filter(|c| {
             self.chosen.is_all() || c.flows.iter().filter_map(|&f| self.ledger.flow(f)).any(|f| self.chosen.fits(&f))

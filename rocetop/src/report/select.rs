@@ -4,6 +4,8 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
+use rocetop_analysis::Ledger;
+use rocetop_analysis::detect::Findings;
 use rocetop_analysis::report::FlowReport;
 use rocetop_parsers::Addr;
 
@@ -21,6 +23,12 @@ impl Selection {
     #[must_use]
     pub fn is_all(&self) -> bool {
         self.qpn.is_none() && self.host.is_none()
+    }
+
+    /// What was found about the chosen connections; what concerns the whole capture is always told.
+    #[must_use]
+    pub fn findings(&self, ledger: &Ledger<'_>) -> Findings {
+        ledger.findings_of(&|flows| flows.iter().any(|f| self.fits(f)))
     }
 
     /// Whether this flow alone fits.

@@ -1,5 +1,6 @@
 //! Bytes at hand: a chunk as it was read, and a seam where a record lies across two of them.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
@@ -43,16 +44,10 @@ impl Chunk {
         Ok(self.end - self.start)
     }
 
-    /// Bytes of a plain file's chunk that begins at `offset`: chunks end at multiples of [`CHUNK`].
-    pub(crate) const fn whole(offset: u64) -> usize {
-        CHUNK - (offset % CHUNK as u64) as usize
-    }
-
-    /// Puts a chunk of a plain file in the place of what was there. Fewer bytes than [`Chunk::whole`] are the end.
-    pub(crate) fn read_at(&mut self, file: &File, offset: u64) -> io::Result<usize> {
+    /// Puts `whole` bytes of a plain file in the place of what was there. Fewer are the end.
+    pub(crate) fn read_at(&mut self, file: &File, offset: u64, whole: usize) -> io::Result<usize> {
         // From the page that it lies in, as only whole pages are copied fast.
         let skip = (offset % ALIGN as u64) as usize;
-        let whole = Self::whole(offset);
         let n = self.read(&mut At { file, offset: offset - skip as u64 }.take((skip + whole) as u64), skip + whole)?;
         self.start += skip.min(n);
         Ok(self.end - self.start)
@@ -83,12 +78,21 @@ impl AsRef<[u8]> for Chunk {
     }
 }
 
+/// Where bytes lie that may outlive the next step: in a chunk, or where the next step may overwrite them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spot<'a> {
+    pub(crate) chunk: Option<&'a Arc<Chunk>>,
+    pub(crate) at: usize,
+}
+
 /// The bytes from the current position on, as far as they are at hand, and the record before it.
 ///
 /// Nothing is copied but a record that lies across two chunks: it is put together in the seam.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Buffer {
     chunk: Arc<Chunk>,
+    /// Chunks that others kept when it was time for the next.
+    kept: VecDeque<Arc<Chunk>>,
     /// Bytes of the chunk that were consumed or moved to the seam.
     used: usize,
     seam: Vec<u8>,
@@ -117,6 +121,13 @@ impl Buffer {
     pub(crate) fn behind(&self, used: usize, from: usize, to: usize) -> &[u8] {
         let (bytes, at) = self.current();
         bytes.get(at - used + from..at - used + to).unwrap_or_default()
+    }
+
+    /// Where [`Buffer::ahead`] lies.
+    #[inline]
+    pub(crate) fn spot(&self) -> Spot<'_> {
+        let at = self.current().1;
+        Spot { chunk: (!self.in_seam).then_some(&self.chunk), at }
     }
 
     /// Goes on by `n` bytes that are at hand.
@@ -157,15 +168,24 @@ impl Buffer {
         self.seam.len() >= n
     }
 
-    /// The chunk, to be filled anew by its only owner, once [`Buffer::gather`] has failed.
+    /// A chunk to be filled anew, in the place of the last one, once [`Buffer::gather`] has failed.
     pub(crate) fn refill(&mut self) -> &mut Chunk {
         self.used = 0;
+        if Arc::get_mut(&mut self.chunk).is_none() {
+            let free = self.kept.pop_front_if(|chunk| Arc::get_mut(chunk).is_some()).unwrap_or_default();
+            self.kept.push_back(std::mem::replace(&mut self.chunk, free));
+        }
         Arc::make_mut(&mut self.chunk)
     }
 
     /// Takes the next chunk, once [`Buffer::gather`] has failed.
     pub(crate) fn replace(&mut self, chunk: Arc<Chunk>) {
         (self.chunk, self.used) = (chunk, 0);
+    }
+
+    /// Lets go of the chunk, once [`Buffer::gather`] has failed.
+    pub(crate) fn release(&mut self) {
+        self.replace(Arc::default());
     }
 
     /// Lets go of everything but the last record, of `used` bytes.

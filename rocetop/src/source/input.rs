@@ -1,8 +1,7 @@
 //! What a path names, as bytes that come by and by.
 //!
 //! A plain file is read by whoever asks for its bytes; what may block or costs time (pipes, compressed files) by a
-//! thread, as is everything that several ask for. What can be opened again may be parked, and then holds nearly
-//! nothing.
+//! thread. What can be opened again may be parked, and then holds nearly nothing.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -12,10 +11,11 @@ use std::sync::Arc;
 
 use rocetop_parsers::Bytes;
 
-use super::buffer::Buffer;
+use super::buffer::{Buffer, Spot};
 use super::compression::Compression;
 use super::error::OpenError;
 use super::queue::{Ended, Job, Queue};
+use super::shared::SharedFile;
 use super::stop::Stop;
 
 /// Whether a path means standard input.
@@ -61,7 +61,7 @@ impl Origin {
                 Self::Pipe(path) | Self::File(path, _) => Box::new(File::open(path)?),
             })
         };
-        Job { open: Box::new(open), before: 0, skip }
+        Job { open: Box::new(open), skip }
     }
 
     /// A regular file at that offset, as it lies on disk; `None` for anything else.
@@ -85,6 +85,8 @@ enum Feed {
     None,
     /// Whoever asks for it, from a plain file.
     Inline(File),
+    /// Those who take the frames, from a plain file.
+    Shared(SharedFile),
     /// A thread.
     Thread(Queue),
 }
@@ -147,41 +149,27 @@ impl Input {
         }
     }
 
+    /// Leaves a plain file to be read by those who take its frames. `None` for anything else.
+    pub(crate) fn share(&mut self) -> Option<SharedFile> {
+        match std::mem::replace(&mut self.feed, Feed::None) {
+            Feed::Inline(file) => {
+                let file = SharedFile::new(file, self.read.0, self.stop.clone());
+                self.feed = Feed::Shared(file.clone());
+                Some(file)
+            }
+            other => {
+                self.feed = other;
+                None
+            }
+        }
+    }
+
     /// Lets go of everything for good.
     pub(crate) fn close(&mut self) {
         let (read, size) = self.progress();
         self.read = size.unwrap_or(read);
         (self.feed, self.buffer) = (Feed::None, Buffer::default());
         self.ended = Some(Ended::Whole);
-    }
-
-    /// `n` inputs that yield the same bytes from here on, each of which is read once. They must be consumed at the
-    /// same time, and several such groups in the same order: see [`super::queue`].
-    pub(crate) fn split(self, n: usize) -> Vec<Self> {
-        let of_file = |file, offset| Queue::of_file(file, offset, self.stop.clone());
-        let by_thread = || Queue::new(self.origin.job(self.position), self.stop.clone());
-        let feed = match self.feed {
-            Feed::None if self.ended.is_some() => None,
-            Feed::None => match self.origin.plain_at(self.position) {
-                Some(Ok(file)) if self.compression.is_none() => Some(of_file(file, self.position)),
-                // A thread that meets a fault tells of it.
-                _ => Some(by_thread()),
-            },
-            Feed::Inline(file) => Some(of_file(file, self.read.0)),
-            Feed::Thread(queue) => Some(queue),
-        };
-        let mut queues = feed.map(|queue| queue.split(n)).unwrap_or_default().into_iter();
-        let part = |_| Self {
-            origin: self.origin.clone(),
-            stop: self.stop.clone(),
-            feed: queues.next().map_or(Feed::None, Feed::Thread),
-            compression: self.compression,
-            buffer: self.buffer.clone(),
-            position: self.position,
-            read: self.read,
-            ended: self.ended.clone(),
-        };
-        (0..n).map(part).collect()
     }
 
     /// The bytes at hand.
@@ -194,6 +182,12 @@ impl Input {
     #[inline]
     pub(crate) fn behind(&self, used: usize, from: usize, to: usize) -> &[u8] {
         self.buffer.behind(used, from, to)
+    }
+
+    /// Where [`Input::ahead`] lies.
+    #[inline]
+    pub(crate) fn spot(&self) -> Spot<'_> {
+        self.buffer.spot()
     }
 
     /// Goes on by `n` bytes that are at hand.
@@ -217,6 +211,17 @@ impl Input {
                 other => return other,
             }
         }
+    }
+
+    /// Whether `n` bytes are at hand, or should be: fewer than `reach` chunks of a shared file were fetched.
+    pub(crate) fn reaches(&mut self, n: usize, reach: u64) -> bool {
+        if self.buffer.gather(n) {
+            return true;
+        }
+        let Feed::Shared(file) = &self.feed else { return false };
+        // Whoever has read it uses the room again.
+        self.buffer.release();
+        file.taken() < reach && self.ended.is_none()
     }
 
     /// Waits for `n` bytes at hand.
@@ -248,6 +253,10 @@ impl Input {
                 }
                 Err(error) => Err(Ended::broken(error)),
             },
+            Feed::Shared(file) => {
+                self.buffer.replace(file.next()?);
+                Ok(())
+            }
             Feed::Thread(queue) => {
                 let next = queue.next();
                 self.compression = queue.compression();
@@ -301,6 +310,7 @@ impl Input {
     pub(crate) fn progress(&self) -> (Bytes, Option<Bytes>) {
         let read = match &self.feed {
             Feed::Thread(queue) => queue.read(),
+            Feed::Shared(file) => file.bytes(),
             _ => self.read,
         };
         (read, self.origin.size().map(|size| size.max(read)))

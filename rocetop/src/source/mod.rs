@@ -4,7 +4,7 @@
 //! the operating system. Nothing behind a source knows whether a frame came from a file, a pipe or a decompressor.
 //!
 //! [`Timeline`] is the way in. Memory is bounded for every input: a file at work costs a chunk and one record, a
-//! reading thread a few chunks more, a decompressor its window.
+//! reading thread a few chunks more, a decompressor its window; a [`Batch`] keeps the chunks of its frames.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), rocetop::source::OpenError> {
@@ -15,6 +15,7 @@
 //! # }
 //! ```
 
+pub mod batch;
 mod buffer;
 mod compression;
 pub mod error;
@@ -22,6 +23,7 @@ pub mod frame;
 mod input;
 mod queue;
 mod reader;
+pub mod shared;
 pub mod stop;
 pub mod summary;
 #[cfg(test)]
@@ -29,8 +31,10 @@ mod tests;
 pub mod timeline;
 mod zstd;
 
+pub use batch::Batch;
 pub use error::OpenError;
 pub use frame::Frame;
+pub use shared::SharedFile;
 pub use stop::Stop;
 pub use summary::{CaptureSummary, Problem};
 pub use timeline::Timeline;

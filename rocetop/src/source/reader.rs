@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use rocetop_parsers::{Bytes, Nanos};
 
+use super::buffer::Spot;
 use super::compression::Compression;
 use super::error::{Found, OpenError};
 use super::frame::Frame;
 use super::input::{Filled, Input};
 use super::queue::Ended;
+use super::shared::SharedFile;
 use super::summary::{CaptureSummary, Problem, Tally, link_types};
 use crate::pcap::{Decoder, Fault, Format, Interface, Record, Step};
 use rocetop_analysis::FrameNo;
@@ -36,6 +38,7 @@ pub(crate) struct Reader {
 /// A place in the bytes at hand, and what is counted there.
 struct Place<'a> {
     ahead: &'a [u8],
+    spot: Spot<'a>,
     file: u16,
     ts: &'a mut Nanos,
     tally: &'a mut Tally,
@@ -50,7 +53,7 @@ impl Place<'_> {
         self,
         left: &mut usize,
         mut step: impl FnMut(&[u8]) -> Result<Step, Fault>,
-        each: &mut impl FnMut(Frame<'_>),
+        each: &mut impl FnMut(Frame<'_>, Spot<'_>),
     ) -> (usize, Option<Result<Step, Fault>>) {
         let mut ahead = self.ahead;
         let (mut ts, mut tally) = (*self.ts, *self.tally);
@@ -62,13 +65,15 @@ impl Place<'_> {
                 Ok(Step::Record(record)) => record,
                 other => break Some(other),
             };
+            let at = self.spot.at + (self.ahead.len() - ahead.len()) + data.start;
             let Some((record, behind)) = ahead.split_at_checked(used) else { break None };
             ts = stamp.unwrap_or(ts);
             tally.add(stamp, wire_len);
             ahead = behind;
             *left -= 1;
             let bytes = record.get(data).unwrap_or_default();
-            each(Frame { ts, number: FrameNo::new(self.file, tally.frames), iface, link, wire_len, bytes });
+            let frame = Frame { ts, number: FrameNo::new(self.file, tally.frames), iface, link, wire_len, bytes };
+            each(frame, Spot { at, ..self.spot });
         };
         (*self.ts, *self.tally) = (ts, tally);
         (self.ahead.len() - ahead.len(), other)
@@ -105,36 +110,27 @@ impl Reader {
         })
     }
 
-    /// `n` readers that go on from here with the same frames; see [`Input::split`].
-    pub(crate) fn split(self, n: usize) -> Vec<Self> {
-        let part = |input| Self {
-            path: self.path.clone(),
-            file: self.file,
-            input,
-            decoder: self.decoder.clone(),
-            format: self.format,
-            head: self.head.clone(),
-            ts: self.ts,
-            tally: self.tally,
-            ended: self.ended,
-            stopped: self.stopped,
-            problem: self.problem.clone(),
-        };
-        self.input.split(n).into_iter().map(part).collect()
+    /// See [`Input::share`].
+    pub(crate) fn share(&mut self) -> Option<SharedFile> {
+        self.input.share()
     }
 
-    /// Hands up to `most` frames on; fewer mean the end, or that the stop flag was set meanwhile.
-    pub(crate) fn batch(&mut self, most: usize, mut each: impl FnMut(Frame<'_>)) -> usize {
+    /// Hands on up to `most` frames that are at hand, after a wait for the first one; of a shared file, those of its
+    /// first `reach` chunks. None is the end, or the stop flag was set meanwhile.
+    pub(crate) fn batch(&mut self, most: usize, reach: u64, mut each: impl FnMut(Frame<'_>, Spot<'_>)) -> usize {
         let mut left = most;
         while left > 0 {
-            let ahead = self.input.ahead();
-            let place = Place { ahead, file: self.file, ts: &mut self.ts, tally: &mut self.tally };
+            let (ahead, spot) = (self.input.ahead(), self.input.spot());
+            let place = Place { ahead, spot, file: self.file, ts: &mut self.ts, tally: &mut self.tally };
             let (used, step) = match &mut self.decoder {
                 Decoder::Classic(classic) => place.run(&mut left, |ahead| classic.step(ahead), &mut each),
                 Decoder::Pcapng(pcapng) => place.run(&mut left, |ahead| pcapng.step(ahead), &mut each),
             };
             self.input.consume(used);
-            if !step.is_some_and(|step| self.uncommon(step)) {
+            let Some(step) = step else { break };
+            // What there is comes before what has to be waited for.
+            let wait = matches!(step, Ok(Step::Need(n)) if left < most && !self.input.reaches(n, reach));
+            if wait || !self.uncommon(step) {
                 break;
             }
         }
@@ -190,6 +186,14 @@ impl Reader {
     #[inline]
     pub(crate) fn frame(&self) -> Option<Frame<'_>> {
         self.head.as_ref().map(|record| self.as_frame(record))
+    }
+
+    /// Where the bytes of [`Reader::frame`] lie.
+    #[inline]
+    pub(crate) fn spot(&self) -> Spot<'_> {
+        let behind = self.head.as_ref().map_or(0, |record| record.used - record.data.start);
+        let spot = self.input.spot();
+        Spot { at: spot.at - behind, ..spot }
     }
 
     /// Time stamp of the record that was read last.

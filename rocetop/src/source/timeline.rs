@@ -6,10 +6,12 @@ use std::path::Path;
 
 use rocetop_parsers::{Bytes, Nanos};
 
+use super::batch::Batch;
 use super::error::OpenError;
 use super::frame::Frame;
 use super::input::{Input, is_stdin};
 use super::reader::Reader;
+use super::shared::SharedFile;
 use super::stop::Stop;
 use super::summary::CaptureSummary;
 use crate::pcap::Interface;
@@ -27,9 +29,6 @@ use rocetop_analysis::FrameNo;
 pub struct Timeline {
     readers: Vec<Reader>,
     stop: Stop,
-    /// One of several that yield the same frames: a stop request must end all at the same one, so it is left to the
-    /// threads that read.
-    in_step: bool,
     merge: Merge,
 }
 
@@ -38,7 +37,7 @@ pub struct Timeline {
 const AT_WORK: usize = 8;
 
 /// Who is next, when there are several.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 struct Merge {
     /// The reader whose frame was handed out last and who has to read its next one.
     current: Option<usize>,
@@ -85,7 +84,7 @@ impl Timeline {
             reader
         };
         let readers = readers.map(|r| r.map(parked)).collect::<Result<_, _>>()?;
-        Ok(Self { readers, stop, in_step: false, merge: Merge::default() })
+        Ok(Self { readers, stop, merge: Merge::default() })
     }
 
     /// The next frame; `None` at the end or once the stop flag is set. The frame borrows until the next call.
@@ -100,18 +99,17 @@ impl Timeline {
         if self.readers.len() == 1 {
             return self.readers.first_mut()?.next();
         }
-        let next = self.earliest()?;
-        self.readers.get(next)?.frame()
+        self.earliest()?.frame()
     }
 
     /// Hands up to `most` frames to `each` and tells how many; 0 is the end, as is a stop request.
     ///
-    /// The fastest way through a single file. In between the caller may look at [`Timeline::progress`]. Over a live
-    /// pipe it waits for all `most`, so that [`Timeline::next`] answers sooner there.
+    /// The fastest way through a single file, and then it hands on what is at hand, waiting for the first frame alone.
+    /// In between the caller may look at [`Timeline::progress`].
     pub fn batch(&mut self, most: usize, mut each: impl FnMut(Frame<'_>)) -> usize {
         if self.readers.len() == 1 {
             let only = if self.is_stopped() { None } else { self.readers.first_mut() };
-            return only.map_or(0, |only| only.batch(most, each));
+            return only.map_or(0, |only| only.batch(most, 0, |frame, _| each(frame)));
         }
         let mut done = 0;
         while done < most
@@ -123,6 +121,34 @@ impl Timeline {
         done
     }
 
+    /// Leaves a file that is alone and plain to be read by those who take batches. `None` for anything else, which
+    /// [`Timeline::take`] reads.
+    pub fn share(&mut self) -> Option<SharedFile> {
+        if let [only] = self.readers.as_mut_slice() { only.share() } else { None }
+    }
+
+    /// Puts the next frames in the place of those in `batch`. None at all are the end, as is a stop request.
+    ///
+    /// The frames may be looked at while the time line goes on, by several threads where there are several batches.
+    pub fn take(&mut self, batch: &mut Batch) {
+        batch.clear();
+        if self.readers.len() == 1 {
+            if !self.is_stopped()
+                && let Some(only) = self.readers.first_mut()
+            {
+                only.batch(batch.most(), batch.reach, |frame, spot| batch.push(&frame, spot));
+            }
+            return;
+        }
+        while !batch.is_full()
+            && !self.is_stopped()
+            && let Some(reader) = self.earliest()
+            && let Some(frame) = reader.frame()
+        {
+            batch.push(&frame, reader.spot());
+        }
+    }
+
     /// Hands all frames that are left to `each`.
     pub fn for_each(&mut self, mut each: impl FnMut(Frame<'_>)) {
         // Often enough for a stop request to be noticed at once.
@@ -132,7 +158,7 @@ impl Timeline {
     /// Whether a stop request is to be heard here and now.
     #[inline]
     fn is_stopped(&self) -> bool {
-        self.merge.stopped || !self.in_step && self.stop.is_stopped()
+        self.merge.stopped || self.stop.is_stopped()
     }
 
     /// Reads the first frame of all.
@@ -152,7 +178,7 @@ impl Timeline {
     }
 
     /// The reader with the earliest frame, which has been read.
-    fn earliest(&mut self) -> Option<usize> {
+    fn earliest(&mut self) -> Option<&Reader> {
         if !self.merge.started {
             self.start();
         }
@@ -169,43 +195,12 @@ impl Timeline {
                     }
                     _ => {}
                 }
-                return *current;
+                return self.readers.get((*current)?);
             }
             *stopped |= reader.is_stopped();
         }
         *current = if *stopped { None } else { waiting.pop().map(|Reverse((_, i))| i) };
-        *current
-    }
-
-    /// `n` time lines (at least one) that yield the same frames, for as many threads that run at the same time. Each
-    /// capture is read and decompressed once, by a thread of its own. A stop request ends all at the same frame.
-    ///
-    /// They wait for one another where one is too far ahead, but never for ever, since all take from the captures in
-    /// the same order; one that is dropped is not waited for. Each counts for itself: any one's summaries are those of
-    /// all once they are at their ends.
-    #[must_use]
-    pub fn split(mut self, n: usize) -> Vec<Self> {
-        if n <= 1 {
-            return vec![self];
-        }
-        // Afterwards none is parked again: a file is at work from when its time has come until it ends.
-        if self.readers.len() > 1 && !self.merge.started {
-            self.start();
-        }
-        let mut parts: Vec<_> = (0..n)
-            .map(|_| Self {
-                readers: Vec::with_capacity(self.readers.len()),
-                stop: self.stop.clone(),
-                in_step: true,
-                merge: self.merge.clone(),
-            })
-            .collect();
-        for reader in self.readers {
-            for (part, reader) in parts.iter_mut().zip(reader.split(n)) {
-                part.readers.push(reader);
-            }
-        }
-        parts
+        self.readers.get((*current)?)
     }
 
     /// Bytes read so far and bytes to read in all, both as the files lie on disk. The latter is `None` where a pipe

@@ -2,11 +2,13 @@
 
 mod connections;
 pub(crate) mod figures;
+mod findings;
 pub(crate) mod page;
 
 use std::io::{self, Write};
 
 use rocetop_analysis::Ledger;
+use rocetop_analysis::detect::Findings;
 use rocetop_analysis::report::TotalsReport;
 
 use self::connections::Story;
@@ -31,7 +33,13 @@ pub struct Shown {
 ///
 /// # Errors
 /// Those of the writer.
-pub fn write(out: &mut impl Write, captures: &[CaptureSummary], ledger: &Ledger<'_>, shown: &Shown) -> io::Result<()> {
+pub fn write(
+    out: &mut impl Write,
+    captures: &[CaptureSummary],
+    ledger: &Ledger<'_>,
+    found: &Findings,
+    shown: &Shown,
+) -> io::Result<()> {
     let mut page = Page::new(out);
     let totals = ledger.totals();
     // A ring buffer may have hundreds of parts: the first few stand for the others, but for those with a problem.
@@ -48,13 +56,15 @@ pub fn write(out: &mut impl Write, captures: &[CaptureSummary], ledger: &Ledger<
     sums(&mut page, &totals, captures)?;
     page.gap()?;
     let story = Story::of(ledger, shown);
-    verdict(&mut page, &totals, captures, &story)?;
+    verdict(&mut page, &totals, captures, &story, findings::alarming(found))?;
+    let start = captures.iter().filter_map(|c| c.first_ns).min().map_or(0, |first| first.0);
+    findings::write(&mut page, found, start, shown.top)?;
     for block in &story.blocks {
         page.gap()?;
         block.write(&mut page)?;
     }
     page.gap()?;
-    more(&mut page, &story, shown)
+    more(&mut page, &story, found, shown)
 }
 
 /// One capture: what it is, when it was taken, and what is wrong with it.
@@ -129,6 +139,7 @@ fn verdict<W: Write>(
     t: &TotalsReport,
     captures: &[CaptureSummary],
     story: &Story,
+    alarming: bool,
 ) -> io::Result<()> {
     if t.frames == 0 {
         // Only a filter leaves frames out.
@@ -161,8 +172,9 @@ fn verdict<W: Write>(
     } else if story.connections == 0 {
         return page.words(BAD, "", "No connection fits the selection.");
     } else if story.troubled == 0 {
-        let style = if gone == 0 { GOOD } else { PLAIN };
-        page.words(style, "", &format!("{connections}: no gaps, no repeats, no NAKs."))?;
+        let style = if gone == 0 && !alarming { GOOD } else { PLAIN };
+        let but = if alarming { ", and yet not all is well:" } else { "." };
+        page.words(style, "", &format!("{connections}: no gaps, no repeats, no NAKs{but}"))?;
     } else {
         let of = format!("{} of {connections} in trouble: ", count(story.troubled));
         page.words(BAD, "", &(of + &story.trouble.words().join(", ") + "."))?;
@@ -191,7 +203,7 @@ fn verdict<W: Write>(
     Ok(())
 }
 
-fn more<W: Write>(page: &mut Page<'_, W>, story: &Story, shown: &Shown) -> io::Result<()> {
+fn more<W: Write>(page: &mut Page<'_, W>, story: &Story, found: &Findings, shown: &Shown) -> io::Result<()> {
     let hidden = story.connections - story.blocks.len() as u64;
     if hidden != 0 {
         let clean = story.connections - story.troubled;
@@ -206,5 +218,9 @@ fn more<W: Write>(page: &mut Page<'_, W>, story: &Story, shown: &Shown) -> io::R
     if story.connections == 0 {
         return Ok(());
     }
-    page.words(DIM, "", "See also: --qpn N or --host A for some connections, --json for every figure.")
+    page.words(DIM, "", "See also: --qpn N or --host A for some connections, --json for every figure.")?;
+    match found.list.first() {
+        Some(worst) => page.words(DIM, "", &format!("`rocetop explain {}` says what that finding means.", worst.code)),
+        None => Ok(()),
+    }
 }

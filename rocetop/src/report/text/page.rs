@@ -38,6 +38,11 @@ impl<'a, W: Write> Page<'a, W> {
         self.flow(style, label, text.split(' '), " ")
     }
 
+    /// A line as it is, however long: something to copy.
+    pub(crate) fn verbatim(&mut self, line: &str) -> io::Result<()> {
+        self.line(PLAIN, line)
+    }
+
     /// Figures side by side, two spaces apart; one is never broken.
     pub(crate) fn figures(&mut self, style: Style, label: &str, figures: &[String]) -> io::Result<()> {
         self.flow(style, label, figures.iter().map(String::as_str), "  ")

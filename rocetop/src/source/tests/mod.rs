@@ -1,10 +1,10 @@
 //! Tests of sources over real files and pipes.
 
+mod batches;
 mod compressed;
 mod damage;
 mod merge;
 mod pipes;
-mod split;
 
 use std::fs;
 use std::io::Write;
@@ -160,25 +160,20 @@ fn a_file_may_grow_and_shrink_meanwhile() {
     for i in 0..4000u64 {
         pcap.at(Nanos(1 + i), &[i as u8; 200]);
     }
-    for parts in [1, 2] {
-        let path = dir.file("grows", &pcap.bytes[..400_100]);
-        let mut timelines = Timeline::open(&[&path]).unwrap().split(parts);
-        assert!(timelines[0].next().is_some());
-        if parts == 1 {
-            let file = fs::OpenOptions::new().append(true).open(&path).unwrap();
-            (&file).write_all(&pcap.bytes[400_100..]).unwrap();
-            assert_eq!(all(&mut timelines[0]).len(), 3999);
-            let size = Bytes(pcap.bytes.len() as u64);
-            assert_eq!(timelines[0].progress(), (size, Some(size)));
-        }
-        let path = dir.file("shrinks", &pcap.bytes);
-        let mut timelines = Timeline::open(&[&path]).unwrap().split(parts);
-        assert!(timelines[0].next().is_some());
-        fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(300).unwrap();
-        timelines.truncate(1);
-        assert!(all(&mut timelines[0]).len() < 4000);
-        assert!(timelines[0].summaries()[0].problem.as_ref().unwrap().contains("is cut"));
-    }
+    let path = dir.file("grows", &pcap.bytes[..400_100]);
+    let mut timeline = Timeline::open(&[&path]).unwrap();
+    assert!(timeline.next().is_some());
+    let file = fs::OpenOptions::new().append(true).open(&path).unwrap();
+    (&file).write_all(&pcap.bytes[400_100..]).unwrap();
+    assert_eq!(all(&mut timeline).len(), 3999);
+    let size = Bytes(pcap.bytes.len() as u64);
+    assert_eq!(timeline.progress(), (size, Some(size)));
+    let path = dir.file("shrinks", &pcap.bytes);
+    let mut timeline = Timeline::open(&[&path]).unwrap();
+    assert!(timeline.next().is_some());
+    fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(300).unwrap();
+    assert!(all(&mut timeline).len() < 4000);
+    assert!(timeline.summaries()[0].problem.as_ref().unwrap().contains("is cut"));
 }
 
 #[test]

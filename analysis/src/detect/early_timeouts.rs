@@ -1,0 +1,102 @@
+//! The requester does not wait for as long as an answer takes.
+//!
+//! # What it detects
+//! Timeouts before the answer could come: nothing was lost, and what was sent again had arrived. Where even the median round
+//! trip is longer than the timeout, every message is sent several times.
+//!
+//! # Why it hurts
+//! The link carries everything twice or more, and when the retry counter is used up the queue pair fails although nothing is
+//! wrong with the path. Typical for paths of 10 ms and more with an exponent made for a machine room: over 30 ms, repeats come
+//! every 10 ms or so.
+//!
+//! # How it decides
+//! By answers to a repeat that come sooner than the round trip takes, and by one answer more than there were repeats. Round
+//! trips are measured from a request that asks for an acknowledgement to that.
+//!
+//! # What could fool it
+//! At the responder's end it looks like lost answers, and is not reported. A path whose delay varies a lot has such
+//! timeouts now and then with any value.
+//!
+//! # What to do next
+//! Set the queue pair's timeout (NCCL: `NCCL_IB_TIMEOUT`) so that 4.096 us x 2^t is several times the longest round trip.
+//! Adaptive retransmission of a NIC starts below the value that was set: switch it off on long paths.
+//!
+//! # References
+//! IBTA Volume 1, 9.7.6.1.3 (transport timer).
+
+use super::kit::{Digest, counted, finding, road, time};
+use super::{Case, Evidence, Finding, Judge, Rule, Severity};
+use crate::story::StoryReport;
+use crate::story::report::Kind;
+
+pub(super) const RULE: Rule = Rule {
+    code: "RT011",
+    name: "early_timeouts",
+    title: "the timeout is shorter than an answer takes",
+    severity: Severity::Warning,
+    needs: "packets of both directions, at the requester's end",
+    source: include_str!("early_timeouts.rs"),
+    judge: Judge::Connection(judge),
+};
+
+fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
+    for (flow, _, story) in case.stories() {
+        let Some(digest) = Digest::of(story, |e| e.kind == Kind::EarlyTimeout) else { continue };
+        let what = match story.timeout_ns {
+            Some(ns) if too_short(story, ns) => {
+                format!("the timeout ({}) is below the round trip ({})", time(ns), time(story.rtt_ns.p50))
+            }
+            _ => format!("{} too early, nothing was lost", counted(digest.count, "timeout")),
+        };
+        let mut evidence = Evidence::default()
+            .with("early_timeouts", digest.count)
+            .with("timeouts", story.timeouts)
+            .with("sent_again", digest.repeats)
+            .with("rtt_count", story.rtt_ns.count)
+            .with("rtt_p50_ns", story.rtt_ns.p50)
+            .with("rtt_p99_ns", story.rtt_ns.p99)
+            .with("rtt_max_ns", story.rtt_ns.max);
+        if let Some(ns) = story.timeout_ns {
+            evidence = evidence.with("timeout_ns", ns);
+        }
+        let advice = "Raise the timeout of the queue pair (NCCL: NCCL_IB_TIMEOUT) until 4.096 us x 2^t is several times the \
+                      longest round trip, and find what makes answers late.";
+        let title = format!("{what}: {}", road(flow));
+        report(Finding { evidence, advice: advice.to_owned(), ..finding(&RULE, case, flow, Some(&digest), title) });
+    }
+}
+
+/// Whether it is the value that is wrong, not a path that was slow for once.
+fn too_short(story: &StoryReport, timeout_ns: u64) -> bool {
+    story.rtt_ns.count != 0 && timeout_ns < story.rtt_ns.p50
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::kit::cases::{self, episode};
+    use super::*;
+    use crate::story::report::{Cause, Spread};
+
+    fn story(rtt: u64) -> StoryReport {
+        StoryReport {
+            timeouts: 2,
+            timeout_ns: Some(8_388_608),
+            rtt_ns: Spread { count: 40, p50: rtt, p99: 40_000_000, max: 41_000_000 },
+            episodes: [3, 9].map(|n| episode(Kind::EarlyTimeout, Some(Cause::Timeout), n, &[n, n + 1])).to_vec(),
+            ..StoryReport::default()
+        }
+    }
+
+    #[test]
+    fn a_value_below_the_path_is_named() {
+        let found = cases::one(&RULE, &cases::flows(story(30_000_000), 0));
+        assert_eq!(found.title, "the timeout (8.39 ms) is below the round trip (30 ms): 10.9.1.1 -> 10.9.2.1 qp 20");
+    }
+
+    #[test]
+    fn else_the_path_was_slow_for_once() {
+        let found = cases::one(&RULE, &cases::flows(story(400_000), 0));
+        assert_eq!(found.title, "2 timeouts too early, nothing was lost: 10.9.1.1 -> 10.9.2.1 qp 20");
+        assert_eq!(found.frames.len(), 4);
+    }
+}

@@ -1,0 +1,68 @@
+//! Some episodes of a story, put together.
+
+use crate::report::FrameRef;
+use crate::story::StoryReport;
+use crate::story::report::EpisodeReport;
+
+/// Frames that a finding names: enough to look at, few enough to read.
+const FRAMES: usize = 12;
+
+/// Episodes of one sort.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::detect) struct Digest {
+    /// How many.
+    pub(in crate::detect) count: u64,
+    /// When the first began and the last ended.
+    pub(in crate::detect) first_ns: u64,
+    pub(in crate::detect) last_ns: u64,
+    /// Sum of what was lost, late or missed.
+    pub(in crate::detect) packets: u64,
+    /// Sum of what was sent again.
+    pub(in crate::detect) repeats: u64,
+    /// The frames of the first few.
+    pub(in crate::detect) frames: Vec<FrameRef>,
+}
+
+impl Digest {
+    /// The episodes that fit; `None` where none was kept.
+    pub(in crate::detect) fn of(story: &StoryReport, fits: impl Fn(&EpisodeReport) -> bool) -> Option<Self> {
+        let mut digest = Self { first_ns: u64::MAX, ..Self::default() };
+        for episode in story.episodes.iter().filter(|e| fits(e)) {
+            digest.count += 1;
+            digest.first_ns = digest.first_ns.min(episode.first_ns);
+            digest.last_ns = digest.last_ns.max(episode.last_ns);
+            digest.packets += episode.packets;
+            digest.repeats += episode.repeats;
+            for frame in &episode.frames {
+                if digest.frames.len() < FRAMES && !digest.frames.contains(frame) {
+                    digest.frames.push(frame.clone());
+                }
+            }
+        }
+        (digest.count != 0).then_some(digest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cases::episode;
+    use super::*;
+    use crate::story::report::Kind;
+
+    #[test]
+    fn sums_those_that_fit() {
+        let episodes = vec![
+            episode(Kind::LostOrLate, None, 1_000, &[1, 2, 3]),
+            episode(Kind::Rnr, None, 2_000, &[4]),
+            episode(Kind::LostOrLate, None, 3_000, &[3, 7]),
+        ];
+        let story = StoryReport { episodes, ..StoryReport::default() };
+        let digest = Digest::of(&story, |e| e.kind == Kind::LostOrLate).unwrap();
+        assert_eq!(
+            (digest.count, digest.first_ns, digest.last_ns, digest.packets, digest.repeats),
+            (2, 1_000, 3_100, 2, 8)
+        );
+        assert_eq!(digest.frames, [1, 2, 3, 7].map(FrameRef::Place));
+        assert_eq!(Digest::of(&story, |e| e.kind == Kind::AckLost), None);
+    }
+}

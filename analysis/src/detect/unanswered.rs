@@ -1,0 +1,141 @@
+//! Nothing answers a queue pair any more.
+//!
+//! # What it detects
+//! Requests that were sent again and again, and to which no answer came until the capture ended. Where the capture goes on for
+//! longer than the requester would have waited, it has given up: completion error 12, retry counter exceeded.
+//!
+//! # Why it hurts
+//! The queue pair is dead and its work is flushed; a collective library ends the job. Until then it stood still for every
+//! single try.
+//!
+//! # How it decides
+//! By the tries of the last request. They are over for certain when the capture goes on for more than four times the timeout
+//! (a requester may take that long for one try) and for longer than all tries together. Otherwise the title says that the
+//! capture may end too soon; it is reported from three tries on.
+//!
+//! # What could fool it
+//! A tap that does not see the answers: then the requests before these have none either. A program that ended by itself.
+//!
+//! # What to do next
+//! Check whether the peer is alive and still has that queue pair: the address and the QP number are in the title. If it has,
+//! the path loses everything: look at routes, links and ACLs. The last acknowledged PSN tells how far the transfer came.
+//!
+//! # References
+//! IBTA Volume 1, 9.7.6.1.3 (transport timer), 9.9.2 (errors of requesters), 11.6.2 (completion status).
+
+use super::kit::{Digest, finding, road, time};
+use super::{Case, Evidence, Finding, Judge, Rule, Severity};
+use crate::story::report::Kind;
+
+pub(super) const RULE: Rule = Rule {
+    code: "RT004",
+    name: "unanswered",
+    title: "nothing answers a queue pair any more (completion error 12)",
+    severity: Severity::Critical,
+    needs: "packets of both directions; a capture that goes on after the last try, to be certain",
+    source: include_str!("unanswered.rs"),
+    judge: Judge::Connection(judge),
+};
+
+/// A requester may wait for up to four times its timeout (IBTA 9.7.6.1.3).
+const LONGEST_WAIT: u64 = 4;
+/// Two tries are one timeout, which is nothing unusual when the capture ends then.
+const TRIES: u32 = 3;
+
+fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
+    for (flow, back, story) in case.stories() {
+        let tries = story.unanswered_tries;
+        if tries < 2 {
+            continue;
+        }
+        let digest = Digest::of(story, |e| e.kind == Kind::Unanswered);
+        let (first, last) = digest.as_ref().map_or((flow.first_ns, flow.last_ns), |d| (d.first_ns, d.last_ns));
+        let silence = case.end_ns.saturating_sub(last);
+        let wait = story.timeout_ns.unwrap_or(0).saturating_mul(LONGEST_WAIT).max(last.saturating_sub(first));
+        let certain = silence > wait;
+        if !certain && tries < TRIES {
+            continue;
+        }
+        let end = if certain { "the requester gave up" } else { "gave up, or the capture ends too soon" };
+        let title = format!("no answer to {tries} tries, {end}: {}", road(flow));
+        let mut evidence = Evidence::default()
+            .with("tries", u64::from(tries))
+            .with("peer", flow.dst.clone())
+            .with("peer_qp", u64::from(flow.dst_qp))
+            .with("silence_ns", silence)
+            .with("certain", if certain { "yes" } else { "no" }.to_owned());
+        if let Some(psn) = story.last_acked_psn {
+            evidence = evidence.with("last_acked_psn", u64::from(psn));
+        }
+        if let Some(ns) = story.timeout_ns {
+            evidence = evidence.with("timeout_ns", ns);
+        }
+        let mut advice = format!(
+            "Check that {} is reachable and that its queue pair {} still exists; the requester reports completion error 12.",
+            flow.dst, flow.dst_qp
+        );
+        if back.is_none() {
+            advice += " No answer at all was seen here: make sure that this tap sees that direction.";
+        } else if !certain {
+            advice += &format!(" The capture ends {} after the last try.", time(silence));
+        }
+        // Without a view of the answers it is the requester's behaviour alone that speaks.
+        let severity = if back.is_some() { Severity::Critical } else { Severity::Warning };
+        report(Finding { severity, evidence, advice, ..finding(&RULE, case, flow, digest.as_ref(), title) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Value;
+    use super::super::kit::cases::{self, LAST, episode};
+    use super::*;
+    use crate::story::StoryReport;
+    use crate::story::report::{Cause, EpisodeReport};
+
+    fn story(tries: u32) -> StoryReport {
+        let last = EpisodeReport {
+            first_ns: LAST - 270_000_000,
+            last_ns: LAST,
+            ..episode(Kind::Unanswered, Some(Cause::Timeout), 0, &[6, 10, 14, 18, 22])
+        };
+        StoryReport {
+            unanswered_tries: tries,
+            timeouts: u64::from(tries) - 1,
+            timeout_ns: Some(67_108_864),
+            last_acked_psn: Some(1_118_484),
+            episodes: vec![last],
+            ..StoryReport::default()
+        }
+    }
+
+    #[test]
+    fn certain_where_the_capture_goes_on() {
+        let found = cases::one(&RULE, &cases::flows(story(5), 0));
+        assert_eq!(found.title, "no answer to 5 tries, the requester gave up: 10.9.1.1 -> 10.9.2.1 qp 20");
+        assert_eq!(found.severity, Severity::Critical);
+        for (name, value) in [("last_acked_psn", 1_118_484), ("peer_qp", 20), ("tries", 5)] {
+            assert!(found.evidence.0.contains(&(name, Value::Number(value))), "{name}");
+        }
+        assert_eq!(found.frames.len(), 5);
+        // Two tries are enough then.
+        assert_eq!(cases::findings(&RULE, &cases::flows(story(2), 0)).len(), 1);
+    }
+
+    #[test]
+    fn else_it_says_so() {
+        // Four timeouts are 268 ms, the tries took 270 ms.
+        let found = cases::findings_until(&RULE, &cases::flows(story(5), 0), LAST + 270_000_000);
+        let title = "no answer to 5 tries, gave up, or the capture ends too soon: 10.9.1.1 -> 10.9.2.1 qp 20";
+        assert_eq!(found[0].title, title);
+        assert!(found[0].advice.ends_with(" The capture ends 270 ms after the last try."));
+        assert!(cases::findings_until(&RULE, &cases::flows(story(2), 0), LAST).is_empty());
+    }
+
+    #[test]
+    fn answers_that_were_never_seen_are_a_doubt() {
+        let found = cases::one(&RULE, &cases::flows(story(5), 0)[..1]);
+        assert_eq!(found.severity, Severity::Warning);
+        assert!(found.advice.ends_with("make sure that this tap sees that direction."));
+    }
+}

@@ -1,0 +1,138 @@
+//! What the detectors found, the worst first.
+
+use std::io::{self, Write};
+
+use rocetop_analysis::detect::Findings;
+use rocetop_analysis::{Finding, Severity};
+
+use super::figures::{counted, duration};
+use super::page::{BAD, DIM, HEAD, PLAIN, Page};
+
+/// Frames of a finding that are named; the JSON report has more.
+const FRAMES: usize = 6;
+
+/// Where the text of a finding starts: behind the code and the longest severity.
+const INDENT: &str = "                ";
+
+/// Writes at most `most` findings, and how many there are beyond. `start` is the time of the capture's first frame.
+pub(super) fn write<W: Write>(page: &mut Page<'_, W>, found: &Findings, start: u64, most: usize) -> io::Result<()> {
+    let mut said = "";
+    for finding in found.list.iter().take(most) {
+        page.gap()?;
+        one(page, finding, start)?;
+        // The same thing about several connections is advised once.
+        if finding.advice != said {
+            page.words(DIM, INDENT, &finding.advice)?;
+        }
+        said = &finding.advice;
+    }
+    let beyond = found.list.len().saturating_sub(most) as u64 + found.more.iter().map(|&(_, n)| n).sum::<u64>();
+    if beyond == 0 {
+        return Ok(());
+    }
+    page.gap()?;
+    page.words(DIM, "", &format!("and {}; --json has them, as far as they were kept.", counted(beyond, "more finding")))
+}
+
+/// Whether someone should do something about it.
+pub(super) fn alarming(found: &Findings) -> bool {
+    found.list.iter().any(|f| f.severity >= Severity::Warning)
+}
+
+fn one<W: Write>(page: &mut Page<'_, W>, finding: &Finding, start: u64) -> io::Result<()> {
+    let (name, style) = match finding.severity {
+        Severity::Critical => ("critical", BAD),
+        Severity::Warning => ("warning", HEAD),
+        Severity::Info => ("info", PLAIN),
+    };
+    page.words(style, &format!("{} {name:<8}  ", finding.code), &finding.title)?;
+    let mut place = Vec::new();
+    if let Some(connection) = finding.connection {
+        place.push(format!("#{connection}"));
+    }
+    if let Some(flow) = finding.flow {
+        place.push(format!("flow {flow}"));
+    }
+    place.push(format!("at {}", offset(finding.first_ns.saturating_sub(start))));
+    let span = finding.last_ns.saturating_sub(finding.first_ns);
+    if span != 0 {
+        place.push(format!("for {}", duration(span)));
+    }
+    page.figures(PLAIN, INDENT, &place)?;
+    if let Some(frames) = frames(finding) {
+        page.words(PLAIN, INDENT, &frames)?;
+    }
+    Ok(())
+}
+
+fn frames(finding: &Finding) -> Option<String> {
+    let named: Vec<String> = finding.frames.iter().take(FRAMES).map(ToString::to_string).collect();
+    match named.len() {
+        0 => None,
+        1 => Some(format!("frame {}", named.concat())),
+        _ => {
+            let more = if finding.frames.len() > FRAMES { "..." } else { "" };
+            Some(format!("frames {}{more}", named.join(", ")))
+        }
+    }
+}
+
+/// Seconds since the capture's first frame, to the microsecond: what Wireshark shows beside a frame, to find it by.
+fn offset(ns: u64) -> String {
+    format!("{}.{:06} s", ns / 1_000_000_000, ns / 1_000 % 1_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use rocetop_analysis::detect::Evidence;
+    use rocetop_analysis::report::FrameRef;
+
+    use super::*;
+
+    fn finding(severity: Severity, frames: u64) -> Finding {
+        Finding {
+            code: "RT001",
+            severity,
+            title: "2 packets lost, 8 sent again: 10.9.1.1 -> 10.9.2.1 qp 20".into(),
+            flow: Some(3),
+            connection: Some(1),
+            first_ns: 2_000_123_456,
+            last_ns: 2_500_123_456,
+            frames: (1..=frames).map(FrameRef::Place).collect(),
+            evidence: Evidence::default(),
+            advice: "Look there.".into(),
+        }
+    }
+
+    fn text(found: &Findings, most: usize) -> String {
+        let mut out = Vec::new();
+        write(&mut Page::new(&mut out), found, 1_000_000_000, most).unwrap();
+        anstream::adapter::strip_bytes(&out).into_vec().try_into().unwrap()
+    }
+
+    #[test]
+    fn says_where_to_look() {
+        let found = Findings { list: vec![finding(Severity::Warning, 7)], more: Vec::new() };
+        assert_eq!(
+            text(&found, 10),
+            "\nRT001 warning   2 packets lost, 8 sent again: 10.9.1.1 -> 10.9.2.1 qp 20\n\
+             \u{20}               #1  flow 3  at 1.000123 s  for 500 ms\n\
+             \u{20}               frames 1, 2, 3, 4, 5, 6...\n\
+             \u{20}               Look there.\n"
+        );
+        assert!(alarming(&found));
+        let twice = Findings { list: vec![found.list[0].clone(), found.list[0].clone()], more: Vec::new() };
+        assert_eq!(text(&twice, 10).matches("Look there.").count(), 1);
+    }
+
+    #[test]
+    fn counts_what_is_not_shown() {
+        let list = vec![finding(Severity::Critical, 1), finding(Severity::Info, 0)];
+        let found = Findings { list, more: vec![("RT001", 1_000)] };
+        let shown = text(&found, 1);
+        assert!(shown.contains("frame 1\n"), "{shown}");
+        assert!(shown.ends_with("\nand 1,001 more findings; --json has them, as far as they were kept.\n"), "{shown}");
+        assert!(!alarming(&Findings { list: vec![finding(Severity::Info, 0)], more: Vec::new() }));
+        assert_eq!(text(&Findings::default(), 10), "");
+    }
+}
