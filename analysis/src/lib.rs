@@ -1,7 +1,7 @@
 //! From packets to per-queue-pair stories.
 //!
 //! Owns: the flow table, PSN accounting of request and response spaces, pairing of directions, mirror copies, sums, the
-//! stories of requests, the detectors.
+//! stories of requests, the detectors, what several taps say of one another.
 //! May use: `rocetop-parsers`. Pure: no I/O, no clock, no threads; time is in the events. Memory grows with queue
 //! pairs, never with packets.
 #![forbid(unsafe_code)]
@@ -30,6 +30,7 @@ pub mod pauses;
 pub mod report;
 pub mod story;
 pub mod survey;
+pub mod taps;
 pub mod totals;
 
 pub use detect::{Finding, Severity};

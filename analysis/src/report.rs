@@ -37,6 +37,34 @@ pub struct TotalsReport {
     pub aged_out: EvictedReport,
 }
 
+impl TotalsReport {
+    /// Adds the sums of another tap.
+    pub fn add(&mut self, other: &Self) {
+        self.frames += other.frames;
+        self.bytes += other.bytes;
+        self.roce_frames += other.roce_frames;
+        self.rocev1_frames += other.rocev1_frames;
+        self.infiniband_frames += other.infiniband_frames;
+        self.pfc_frames += other.pfc_frames;
+        self.other_frames += other.other_frames;
+        self.undecodable_frames += other.undecodable_frames;
+        self.mirror_copies += other.mirror_copies;
+        self.icrc.ok += other.icrc.ok;
+        self.icrc.bad += other.icrc.bad;
+        self.icrc.unknown += other.icrc.unknown;
+        self.ecn.not_ect += other.ecn.not_ect;
+        self.ecn.ect0 += other.ecn.ect0;
+        self.ecn.ect1 += other.ecn.ect1;
+        self.ecn.ce += other.ecn.ce;
+        self.cnp += other.cnp;
+        for (sum, n) in self.opcodes.0.iter_mut().zip(other.opcodes.0.iter()) {
+            *sum += n;
+        }
+        self.evicted.add(other.evicted);
+        self.aged_out.add(other.aged_out);
+    }
+}
+
 /// Frames with a BTH by their invariant CRC.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 #[allow(missing_docs, reason = "the contract names and explains them")]
@@ -63,6 +91,14 @@ pub struct EvictedReport {
     pub flows: u64,
     pub packets: u64,
     pub bytes: u64,
+}
+
+impl EvictedReport {
+    fn add(&mut self, other: Self) {
+        self.flows += other.flows;
+        self.packets += other.packets;
+        self.bytes += other.bytes;
+    }
 }
 
 impl From<Evicted> for EvictedReport {

@@ -53,7 +53,7 @@ fn alone(mut timeline: Timeline, options: &Options, mut progress: impl FnMut(Byt
     loop {
         let read = timeline.batch(BATCH, |frame| {
             if filter.as_mut().is_none_or(|f| f.passes(&frame)) {
-                account(&mut engine, &frame);
+                let _ = account(&mut engine, &frame);
             }
         });
         if read == 0 {
@@ -65,17 +65,19 @@ fn alone(mut timeline: Timeline, options: &Options, mut progress: impl FnMut(Byt
     Outcome { engine: Engine::merge(vec![engine]), captures: timeline.summaries() }
 }
 
-/// One frame through walker, ICRC and engine.
+/// One frame through walker, ICRC and engine. Returns what the engine took, for who matches it with other taps.
 #[inline(always)]
-fn account(engine: &mut Engine, frame: &Frame<'_>) {
+pub(crate) fn account(engine: &mut Engine, frame: &Frame<'_>) -> Option<Packet> {
     let mut packet = Packet::default();
     if !look(frame, &mut packet) {
-        return engine.undecodable(packet.wire);
+        engine.undecodable(packet.wire);
+        return None;
     }
     engine.packet(&packet);
     if let Some(detail) = detail(frame.bytes, &packet.facts) {
         engine.detail(&packet, &detail);
     }
+    Some(packet)
 }
 
 /// One frame through walker and ICRC. `false` for one that ends too early, or of a link type that nobody here knows.

@@ -70,6 +70,14 @@ fn texts() {
 }
 
 #[test]
+fn taps() {
+    check(
+        "taps_send",
+        &["analyze", "--taps", "--top", "0", "07e_send_loss2pct_q4.e1.pcap", "07e_send_loss2pct_q4.e2.pcap"],
+    );
+}
+
+#[test]
 fn jsons() {
     check("rnr_fail_json", &["analyze", "--json", "10b_rnr_fail.e1.pcap"]);
     check("no_listener_json", &["analyze", "--json", "12c_rping_nolistener.e1.pcap"]);

@@ -16,36 +16,40 @@ use crate::source::CaptureSummary;
 /// Report what captures say about every queue pair
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Several files are one time line of one vantage point, such as the parts of a ring buffer or \
-    one host's interfaces. Exit codes: 0 analysed, 1 findings as bad as --fail-on or worse, 2 usage or I/O error, \
+    one host's interfaces; with --taps each is a vantage point of its own. Exit codes: 0 analysed, 1 findings as bad as --fail-on or worse, 2 usage or I/O error, \
     3 a capture is cut or corrupt and was analysed as far as it goes (whatever was found).")]
 pub struct Args {
+    /// Each FILE is a vantage point of its own: tell what was lost between them, and the delays
+    #[arg(long, conflicts_with = "threads")]
+    taps: bool,
+
     /// Print the report as JSON (rocetop.report/1)
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 
     /// Show only connections with this queue pair number (decimal or 0x...)
     #[arg(long, value_name = "N")]
-    qpn: Option<QpNumber>,
+    pub(super) qpn: Option<QpNumber>,
 
     /// Show only connections with this address or GID
     #[arg(long, value_name = "A")]
-    host: Option<Host>,
+    pub(super) host: Option<Host>,
 
     /// Show at most this many connections in the text report
     #[arg(long, value_name = "N", default_value_t = 10)]
-    top: usize,
+    pub(super) top: usize,
 
     /// Exit with 1 when a finding is as bad as this or worse
     #[arg(long, value_name = "SEVERITY")]
-    fail_on: Option<Level>,
+    pub(super) fail_on: Option<Level>,
 
     #[command(flatten)]
-    input: Input,
+    pub(super) input: Input,
 }
 
 /// How bad a finding must be.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Level {
+pub(super) enum Level {
     Info,
     Warning,
     Critical,
@@ -66,20 +70,30 @@ impl From<Level> for Severity {
 /// # Errors
 /// A capture that cannot be opened, a filter that is not valid, output that fails.
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
+    if args.taps {
+        return super::taps::run(args);
+    }
     let outcome = args.input.read()?;
     let names = outcome.captures.iter().map(|c| c.path.clone()).collect();
     let ledger = Ledger::new(&outcome.engine, names);
     let chosen = Selection { qpn: args.qpn, host: args.host.clone() };
     let found = chosen.findings(&ledger);
-    let failed = args.fail_on.is_some_and(|level| found.list.iter().any(|f| f.severity >= level.into()));
     print(args, &outcome, &ledger, &found, chosen).or_else(quiet_pipe).context("cannot write the report")?;
-    Ok(if !outcome.captures.iter().all(CaptureSummary::ended) {
-        Exit::Incomplete
-    } else if failed {
-        Exit::Found
-    } else {
-        Exit::Clean
-    })
+    Ok(args.exit(&outcome.captures, &[found]))
+}
+
+impl Args {
+    /// A capture that is cut beats a finding that `--fail-on` asks for.
+    pub(super) fn exit(&self, captures: &[CaptureSummary], found: &[Findings]) -> Exit {
+        let failed = |level: Severity| found.iter().flat_map(|f| &f.list).any(|f| f.severity >= level);
+        if !captures.iter().all(CaptureSummary::ended) {
+            Exit::Incomplete
+        } else if self.fail_on.is_some_and(|level| failed(level.into())) {
+            Exit::Found
+        } else {
+            Exit::Clean
+        }
+    }
 }
 
 fn print(args: &Args, outcome: &Outcome, ledger: &Ledger<'_>, found: &Findings, chosen: Selection) -> io::Result<()> {

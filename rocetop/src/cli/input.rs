@@ -7,18 +7,18 @@ use std::time::Duration;
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use rocetop_analysis::Config;
-use rocetop_parsers::Nanos;
+use rocetop_parsers::{Bytes, Nanos};
 
 use crate::filter::Filter;
 use crate::run::{self, Options, Outcome};
-use crate::source::{Stop, Timeline};
+use crate::source::{CaptureSummary, Stop, Timeline};
 
 /// Captures, and how to analyse them.
 #[derive(Debug, clap::Args)]
 pub struct Input {
     /// Captures: pcap or pcapng, also inside .gz, .zst or .xz; - is standard input
     #[arg(required = true, value_name = "FILE")]
-    files: Vec<PathBuf>,
+    pub(super) files: Vec<PathBuf>,
 
     /// Analyse only frames that pass this tcpdump filter
     #[arg(short = 'f', long, value_name = "BPF")]
@@ -42,11 +42,11 @@ pub struct Input {
 }
 
 impl Input {
-    /// Reads and analyses it all. Captures that were not read to their end are told on standard error.
+    /// How to analyse, and the flag that Ctrl-C sets.
     ///
     /// # Errors
-    /// A capture that cannot be opened, a filter that is not valid.
-    pub fn read(&self) -> anyhow::Result<Outcome> {
+    /// A filter that is not valid.
+    pub(super) fn options(&self) -> anyhow::Result<(Options, Stop)> {
         let stop = Stop::new();
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
             // The first asks for the results so far, the second does not wait for them.
@@ -63,20 +63,34 @@ impl Input {
             },
             filter: self.filter.as_deref().map(Filter::new).transpose()?,
         };
+        Ok((options, stop))
+    }
+
+    /// Reads and analyses it all. Captures that were not read to their end are told on standard error.
+    ///
+    /// # Errors
+    /// A capture that cannot be opened, a filter that is not valid.
+    pub fn read(&self) -> anyhow::Result<Outcome> {
+        let (options, stop) = self.options()?;
         let timeline = Timeline::open_with(&self.files, stop)?;
-        let outcome = with_progress(timeline, &options);
-        for capture in outcome.captures.iter().filter(|c| !c.complete) {
-            let problem = capture.problem.as_deref().unwrap_or("it was not read to its end");
-            anstream::eprintln!("rocetop: {}: {problem}", capture.path);
-        }
+        let outcome = with_progress(|progress| run::run(timeline, &options, progress));
+        tell_problems(&outcome.captures);
         Ok(outcome)
     }
 }
 
+/// Names the captures that were not read to their end, on standard error.
+pub(super) fn tell_problems(captures: &[CaptureSummary]) {
+    for capture in captures.iter().filter(|c| !c.complete) {
+        let problem = capture.problem.as_deref().unwrap_or("it was not read to its end");
+        anstream::eprintln!("rocetop: {}: {problem}", capture.path);
+    }
+}
+
 /// Reads it all, with a bar on standard error when someone is looking and it takes a while.
-fn with_progress(timeline: Timeline, options: &Options) -> Outcome {
+pub(super) fn with_progress<T>(run: impl FnOnce(&mut dyn FnMut(Bytes, Option<Bytes>)) -> T) -> T {
     if !io::stderr().is_terminal() {
-        return run::run(timeline, options, |_, _| {});
+        return run(&mut |_, _| {});
     }
     let bar = ProgressBar::new(0);
     let style = "{bar:30} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} to go";
@@ -84,10 +98,10 @@ fn with_progress(timeline: Timeline, options: &Options) -> Outcome {
         bar.set_style(style);
     }
     bar.enable_steady_tick(Duration::from_millis(200));
-    let outcome = run::run(timeline, options, |done, total| {
+    let result = run(&mut |done, total| {
         bar.set_length(total.unwrap_or(done).0);
         bar.set_position(done.0);
     });
     bar.finish_and_clear();
-    outcome
+    result
 }

@@ -4,6 +4,7 @@ pub mod analyze;
 pub mod check;
 pub mod explain;
 pub mod input;
+mod taps;
 
 use std::io;
 use std::process::ExitCode;

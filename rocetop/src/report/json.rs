@@ -31,11 +31,12 @@ pub fn write(
     out.write_all(b"\n")
 }
 
-struct Report<'a> {
-    captures: &'a [CaptureSummary],
-    ledger: &'a Ledger<'a>,
-    found: &'a Findings,
-    chosen: &'a Selection,
+/// What is written.
+pub(super) struct Report<'a> {
+    pub(super) captures: &'a [CaptureSummary],
+    pub(super) ledger: &'a Ledger<'a>,
+    pub(super) found: &'a Findings,
+    pub(super) chosen: &'a Selection,
 }
 
 impl Serialize for Report<'_> {
@@ -55,13 +56,13 @@ impl Serialize for Report<'_> {
 }
 
 impl Report<'_> {
-    fn connections(&self) -> impl Iterator<Item = ConnectionReport> + '_ {
+    pub(super) fn connections(&self) -> impl Iterator<Item = ConnectionReport> + '_ {
         self.ledger.connections().filter(|c| {
             self.chosen.is_all() || c.flows.iter().filter_map(|&f| self.ledger.flow(f)).any(|f| self.chosen.fits(&f))
         })
     }
 
-    fn flows(&self) -> impl Iterator<Item = FlowReport> + '_ {
+    pub(super) fn flows(&self) -> impl Iterator<Item = FlowReport> + '_ {
         let mut ids: Option<Vec<u32>> = None;
         if !self.chosen.is_all() {
             let mut chosen: Vec<u32> = self.connections().flat_map(|c| c.flows).collect();

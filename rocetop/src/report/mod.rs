@@ -2,4 +2,5 @@
 
 pub mod json;
 pub mod select;
+pub mod taps;
 pub mod text;

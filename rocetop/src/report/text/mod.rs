@@ -4,6 +4,7 @@ mod connections;
 pub(crate) mod figures;
 mod findings;
 pub(crate) mod page;
+pub mod taps;
 
 use std::io::{self, Write};
 

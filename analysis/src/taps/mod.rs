@@ -1,0 +1,90 @@
+//! Several taps that saw the same traffic: what was lost between them, where, and how long the way took.
+//!
+//! Owns: which packet at one tap is which at another, the direction between two taps, losses, delays, clock offsets. May
+//! use: flow keys and places of packets. The engines of the taps are apart and know nothing of this.
+//!
+//! A packet is known again by its flow, its kind, its PSN and what its AETH says, and of several copies as many went
+//! through as both taps saw: no clock has a say in how many were lost. Where a sender repeats and one copy is missing,
+//! the copy whose delay is like that of the packets around it went through. Only changes of the difference of both
+//! clocks count there, never the clocks.
+//!
+//! A loss looks the same as a frame that a capture missed. Where the transport tells (a request that was acknowledged
+//! without ever being repeated), it is counted as missed.
+
+mod align;
+mod clock;
+mod meet;
+mod pair;
+mod report;
+mod sight;
+#[cfg(test)]
+mod tests;
+mod way;
+mod window;
+
+use rocetop_parsers::Nanos;
+
+use crate::event::Packet;
+use pair::{Pair, Span};
+
+pub use meet::Meeting;
+pub use report::{Between, DirectionBy, KindsReport, OutageReport, TapReport};
+
+/// Matches the packets of several taps.
+#[derive(Debug)]
+pub struct Matcher {
+    spans: Vec<Span>,
+    /// Every two taps, the lower index first.
+    pairs: Vec<(usize, usize, Pair)>,
+    turn: u64,
+}
+
+impl Matcher {
+    /// For so many taps.
+    #[must_use]
+    pub fn new(taps: usize) -> Self {
+        let pairs = (0..taps).flat_map(|a| (a + 1..taps).map(move |b| (a, b, Pair::default()))).collect();
+        Self { spans: vec![Span::default(); taps], pairs, turn: 0 }
+    }
+
+    /// A frame of tap `tap`, of any kind: it tells that the tap was capturing.
+    pub fn frame(&mut self, tap: usize, at: Nanos) {
+        if let Some(span) = self.spans.get_mut(tap) {
+            span.add(at);
+        }
+    }
+
+    /// A packet of tap `tap`. Each tap's packets come in the order of its capture. Between taps the same packets should
+    /// come near one another, within the tens of thousands that a flow's window holds.
+    pub fn packet(&mut self, tap: usize, packet: &Packet) {
+        self.frame(tap, packet.at);
+        if !packet.facts.is_rdma() {
+            return;
+        }
+        self.turn += 1;
+        for (first, second, pair) in &mut self.pairs {
+            let side = match tap {
+                t if t == *first => 0,
+                t if t == *second => 1,
+                _ => continue,
+            };
+            pair.packet(side, packet, self.turn, spans(&self.spans, *first, *second));
+        }
+    }
+
+    /// Settles what is open and reports. `names` are those of the taps.
+    #[must_use]
+    pub fn finish(mut self, names: &[String]) -> Between {
+        let mut between = Between::default();
+        for (first, second, mut pair) in self.pairs.drain(..) {
+            pair.finish(spans(&self.spans, first, second));
+            between.add(&pair, [first, second], names);
+        }
+        between.rows.sort_by(|a, b| (&a.from, &a.to, &a.src, &a.dst).cmp(&(&b.from, &b.to, &b.src, &b.dst)));
+        between
+    }
+}
+
+fn spans(all: &[Span], first: usize, second: usize) -> [Span; 2] {
+    [first, second].map(|tap| all.get(tap).copied().unwrap_or_default())
+}

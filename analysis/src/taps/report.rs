@@ -1,0 +1,299 @@
+//! What was found between taps, in the shape of the report contract's `taps`.
+
+use serde::Serialize;
+
+use super::clock::Offset;
+use super::pair::Pair;
+use super::sight::Kind;
+use super::way::{Outage, Way};
+use crate::event::FrameNo;
+use crate::report::FrameRef;
+use crate::story::report::Spread;
+
+/// All that was found between taps.
+#[derive(Clone, Debug, Default)]
+pub struct Between {
+    /// By pair of taps and direction, those that have traffic in common.
+    pub rows: Vec<TapReport>,
+    /// Names of taps that have no traffic in common.
+    pub strangers: Vec<[String; 2]>,
+}
+
+/// What tells which of two taps a direction passes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DirectionBy {
+    /// A router between them lowered the TTL.
+    Ttl,
+    /// The other way round, packets and those that go back would take less than no time together.
+    RoundTrip,
+    /// One tap saw packets that the other did not, and hardly the reverse.
+    Losses,
+    /// Nothing does: from and to may be the other way round.
+    Unknown,
+}
+
+/// Packets by what they are for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "as they are called")]
+pub struct KindsReport {
+    pub requests: u64,
+    pub responses: u64,
+    pub acks: u64,
+    pub naks: u64,
+    pub cnps: u64,
+    pub other: u64,
+}
+
+/// Losses of one flow in a row, as the tap before them stamped them.
+#[derive(Clone, Debug, Serialize)]
+pub struct OutageReport {
+    /// Destination queue pair of the flow.
+    pub dst_qp: u32,
+    /// Packets lost.
+    pub packets: u64,
+    /// The last packet of the flow that went through before, if one did.
+    pub last_through_ns: Option<u64>,
+    /// The first one that did not.
+    pub first_lost_ns: u64,
+    /// The last one that did not.
+    pub last_lost_ns: u64,
+    /// The first one that went through again, if one did.
+    pub first_through_ns: Option<u64>,
+    /// These four frames.
+    pub frames: Vec<FrameRef>,
+}
+
+/// One direction between two taps.
+#[derive(Clone, Debug, Serialize)]
+pub struct TapReport {
+    /// The tap that the direction passes first.
+    pub from: String,
+    /// The tap that it passes then.
+    pub to: String,
+    /// Source address.
+    pub src: String,
+    /// Destination address.
+    pub dst: String,
+    /// What tells `from` and `to` apart.
+    pub direction_by: DirectionBy,
+    /// Packets seen at `from` while `to` was capturing: received, lost and missed.
+    pub sent: u64,
+    /// Of them, those seen at `to`.
+    pub received: u64,
+    /// Of them, those that `to` should have seen and did not; `None` where `from` and `to` are not known apart.
+    pub lost: Option<u64>,
+    /// The lost ones by kind.
+    pub lost_by_kind: KindsReport,
+    /// The first of them.
+    pub first_lost: Vec<FrameRef>,
+    /// Rows of losses, the longest first.
+    pub outages: Vec<OutageReport>,
+    /// Rows beyond those listed.
+    pub more_outages: u64,
+    /// Sent, not seen at `to`, and yet delivered: the capture at `to` missed them, or they went another way.
+    pub missed: u64,
+    /// Seen at `to`, not at `from`, by kind: the capture at `from` missed them, they came another way, or something
+    /// between made them.
+    pub appeared: KindsReport,
+    /// Copies seen at `to` beyond those seen at `from`.
+    pub duplicated: u64,
+    /// Received with a bad ICRC that they had not been sent with.
+    pub damaged: u64,
+    /// Received with a congestion mark that they had not been sent with.
+    pub ce_marked: u64,
+    /// Received behind a packet that was sent later (RFC 4737), as `to` wrote them down. Of packets of which a copy was lost
+    /// it is not known.
+    pub reordered: u64,
+    /// Seen by one tap before the other's first frame or after its last: not judged.
+    pub outside: u64,
+    /// Flows seen at `from` of which `to` saw nothing, and their packets: lost altogether or on another way; not judged.
+    pub unseen_flows: u64,
+    /// Their packets.
+    pub unseen_packets: u64,
+    /// Frames that one of the captures itself shows a second time, left out.
+    pub mirror_copies: u64,
+    /// One-way delay with the clock offset taken off, as exact as the offset; `None` where that is unknown.
+    pub owd_ns: Option<Spread>,
+    /// Delay beyond the shortest one seen, which needs no offset.
+    pub queueing_ns: Spread,
+    /// The clock of `to` less that of `from`; `None` where only one direction was seen.
+    pub clock_offset_ns: Option<i64>,
+    /// The offset is right to within this.
+    pub clock_uncertainty_ns: Option<u64>,
+    /// Packets of both taps that were settled early, or not at all, because too many were open.
+    pub hurried: u64,
+}
+
+impl Between {
+    pub(super) fn add(&mut self, pair: &Pair, taps: [usize; 2], names: &[String]) {
+        let name = |tap: usize| names.get(tap).cloned().unwrap_or_default();
+        let before = self.rows.len();
+        let common = || pair.ways.iter().filter(|w| w.through != 0);
+        let courses: Vec<Course<'_>> = common().map(|way| Course::of(way, pair.back(way))).collect();
+        let offset = offset(&courses);
+        for course in courses {
+            self.rows.push(course.report(taps.map(name), offset, pair, names));
+        }
+        if self.rows.len() == before {
+            self.strangers.push(taps.map(name));
+        }
+    }
+}
+
+/// A direction and which tap it passes first.
+struct Course<'a> {
+    way: &'a Way,
+    first: usize,
+    by: DirectionBy,
+}
+
+/// By how much one side of the evidence has to outweigh the other.
+const OUTWEIGHS: u64 = 4;
+
+impl<'a> Course<'a> {
+    fn of(way: &'a Way, back: Option<&Way>) -> Self {
+        let decided = |first, by| Self { way, first, by };
+        let side = |counts: [u64; 2]| match counts {
+            [a, b] if a > b.saturating_mul(OUTWEIGHS) => Some(0),
+            [a, b] if b > a.saturating_mul(OUTWEIGHS) => Some(1),
+            _ => None,
+        };
+        if let Some(first) = side(way.fresher) {
+            return decided(first, DirectionBy::Ttl);
+        }
+        // Medians, since a single stamp that is off would turn the least.
+        let there = way.differences.median();
+        let again = back.and_then(|back| back.differences.median());
+        if let (Some(there), Some(again)) = (there, again)
+            && there != again
+        {
+            return decided(usize::from(there < again), DirectionBy::RoundTrip);
+        }
+        let [a, b] = &way.alone;
+        match side([a.sum(), b.sum()]) {
+            Some(first) => decided(first, DirectionBy::Losses),
+            None => decided(0, DirectionBy::Unknown),
+        }
+    }
+
+    fn report(&self, [a, b]: [String; 2], offset: Option<Offset>, pair: &Pair, names: &[String]) -> TapReport {
+        let way = self.way;
+        let swap = self.first == 1;
+        let [first, second] = &way.alone;
+        let (up, down) = if swap { (second, first) } else { (first, second) };
+        let (from, to) = if swap { (b, a) } else { (a, b) };
+        let pick = |counts: [u64; 2]| if swap { counts[1] } else { counts[0] };
+        let known = self.by != DirectionBy::Unknown || up.sum() + down.sum() == 0;
+        let mut by_kind = KindsReport::of(|kind| up.of(kind));
+        // What arrived damaged beyond recognition was not lost.
+        let unrecognised = down.damaged.min(up.sum());
+        by_kind.take(unrecognised);
+        let lost = up.sum() - unrecognised;
+        let frame = |frame: FrameNo| {
+            let name = names.get(usize::from(frame.file())).map_or("", String::as_str);
+            FrameRef::In(format!("{name}:{}", frame.place()))
+        };
+        let received = way.through + unrecognised;
+        let offset = offset.map(|o| if swap { Offset { ahead: -o.ahead, ..o } } else { o });
+        let differences = &way.differences;
+        // In the direction of travel: second tap's stamp less first's, or the reverse.
+        let travelled = |percent| {
+            if swap { differences.quantile_reversed(percent).map(|d| -d) } else { differences.quantile(percent) }
+        };
+        let least = if swap { -differences.max } else { differences.min };
+        let most = if swap { -differences.min } else { differences.max };
+        let spread = |base: i64| {
+            let beyond = |d: i64| u64::try_from(d - base).unwrap_or_default();
+            let quantile = |percent| travelled(percent).map_or(0, beyond);
+            Spread { count: differences.count, p50: quantile(50), p99: quantile(99), max: beyond(most) }
+        };
+        TapReport {
+            from,
+            to,
+            src: way.src.to_string(),
+            dst: way.dst.to_string(),
+            direction_by: self.by,
+            sent: received + lost + up.missed,
+            received,
+            lost: known.then_some(lost),
+            lost_by_kind: by_kind,
+            first_lost: up.first.iter().map(|&f| frame(f)).collect(),
+            outages: up.outages.iter().map(|o| outage(o, frame)).collect(),
+            more_outages: up.more_outages,
+            missed: up.missed,
+            appeared: KindsReport::of(|kind| down.absent.get(kind as usize).copied().unwrap_or_default())
+                .with_requests(down.missed),
+            duplicated: down.spare.iter().sum(),
+            damaged: pick(way.damaged) + unrecognised,
+            ce_marked: pick(way.marked),
+            reordered: pick(way.reordered),
+            outside: up.outside + down.outside,
+            unseen_flows: up.unseen[0],
+            unseen_packets: up.unseen[1],
+            mirror_copies: up.twins + down.twins,
+            owd_ns: offset.filter(|_| self.by != DirectionBy::Unknown).map(|o| spread(o.ahead)),
+            queueing_ns: spread(least),
+            clock_offset_ns: offset.map(|o| o.ahead),
+            clock_uncertainty_ns: offset.map(|o| o.uncertainty),
+            hurried: pair.hurried + pair.beyond,
+        }
+    }
+}
+
+/// The second tap's clock less the first's, by the shortest way there and the shortest way back.
+fn offset(courses: &[Course<'_>]) -> Option<Offset> {
+    let of = |first| courses.iter().filter(move |c| c.first == first && c.by != DirectionBy::Unknown);
+    let there = of(0).map(|c| c.way.differences.min).min()?;
+    let back = of(1).map(|c| -c.way.differences.max).min()?;
+    Offset::between(there, back)
+}
+
+fn outage(o: &Outage, frame: impl Fn(FrameNo) -> FrameRef) -> OutageReport {
+    let ns = |at: (i64, FrameNo)| at.0.cast_unsigned();
+    let all = [o.last_through, Some(o.first_lost), Some(o.last_lost), o.first_through];
+    OutageReport {
+        dst_qp: o.qp.0,
+        packets: o.packets,
+        last_through_ns: o.last_through.map(ns),
+        first_lost_ns: ns(o.first_lost),
+        last_lost_ns: ns(o.last_lost),
+        first_through_ns: o.first_through.map(ns),
+        frames: all.into_iter().flatten().map(|(_, f)| frame(f)).collect(),
+    }
+}
+
+impl KindsReport {
+    fn of(count: impl Fn(Kind) -> u64) -> Self {
+        Self {
+            requests: count(Kind::Request),
+            responses: count(Kind::Response),
+            acks: count(Kind::Ack),
+            naks: count(Kind::Nak),
+            cnps: count(Kind::Cnp),
+            other: count(Kind::Other),
+        }
+    }
+
+    fn with_requests(self, more: u64) -> Self {
+        Self { requests: self.requests + more, ..self }
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.requests + self.responses + self.acks + self.naks + self.cnps + self.other
+    }
+
+    /// Takes off so many whose kind is unknown: the large ones first, which most damage hits.
+    fn take(&mut self, count: u64) {
+        let mut left = count;
+        let kinds =
+            [&mut self.requests, &mut self.responses, &mut self.acks, &mut self.naks, &mut self.cnps, &mut self.other];
+        for kind in kinds {
+            let taken = left.min(*kind);
+            *kind -= taken;
+            left -= taken;
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! One direction between two hosts, as two taps saw it.
+
+use rocetop_parsers::{Addr, Qpn};
+
+use super::clock::Differences;
+use super::sight::{KINDS, Kind, Sight};
+use crate::event::FrameNo;
+
+/// Frames named as examples, and outages listed: the longest.
+pub(super) const LISTED: usize = 8;
+
+/// A row of losses in one flow, without anything between that went through: stamps of the tap that saw them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outage {
+    pub(super) qp: Qpn,
+    pub(super) packets: u64,
+    pub(super) last_through: Option<(i64, FrameNo)>,
+    pub(super) first_lost: (i64, FrameNo),
+    pub(super) last_lost: (i64, FrameNo),
+    pub(super) first_through: Option<(i64, FrameNo)>,
+}
+
+/// Where a flow stands: behind something that went through, or within a row of losses.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Run {
+    through: Option<(i64, FrameNo)>,
+    open: Option<Outage>,
+}
+
+impl Run {
+    pub(super) fn lost(&mut self, sight: &Sight, qp: Qpn) {
+        let here = (sight.at, sight.frame);
+        let last_through = self.through;
+        let run = self.open.get_or_insert(Outage {
+            qp,
+            packets: 0,
+            last_through,
+            first_lost: here,
+            last_lost: here,
+            first_through: None,
+        });
+        run.packets += 1;
+        run.last_lost = here;
+    }
+
+    /// Something went through, which ends a row of losses.
+    pub(super) fn through(&mut self, sight: &Sight) -> Option<Outage> {
+        let here = (sight.at, sight.frame);
+        self.through = Some(here);
+        Some(Outage { first_through: Some(here), ..self.open.take()? })
+    }
+
+    /// Nothing came any more.
+    pub(super) fn end(&mut self) -> Option<Outage> {
+        self.open.take()
+    }
+}
+
+/// Packets kept that may lie outside of what the other tap captured, until that is known.
+const HELD: usize = 1 << 12;
+
+/// How many copies of a packet this tap saw, and the other one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Copies {
+    pub(super) here: usize,
+    pub(super) there: usize,
+}
+
+/// What one tap saw of a flow before, between or after what both saw, and what is not judged yet.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Edge {
+    pub(super) held: Vec<(Sight, Copies)>,
+    /// Those beyond the held ones.
+    pub(super) more: u64,
+}
+
+impl Edge {
+    pub(super) fn add(&mut self, sight: Sight, copies: Copies) {
+        if !self.is_full() {
+            self.held.push((sight, copies));
+        } else {
+            self.more += 1;
+        }
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.held.len() >= HELD
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.held.len() as u64 + self.more
+    }
+}
+
+/// What only one of two taps saw.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Alone {
+    /// By kind, of packets that the other tap saw no copy of.
+    pub(super) absent: [u64; KINDS],
+    /// By kind, of packets that the other tap saw fewer copies of.
+    pub(super) spare: [u64; KINDS],
+    /// Seen by no frame of the other tap, and yet delivered.
+    pub(super) missed: u64,
+    /// With a bad ICRC, so that no packet of the other tap could be recognised in it.
+    pub(super) damaged: u64,
+    /// Second sights of this tap itself.
+    pub(super) twins: u64,
+    /// Before the other capture began or after it ended.
+    pub(super) outside: u64,
+    /// Flows that the other tap saw nothing of, and their packets.
+    pub(super) unseen: [u64; 2],
+    pub(super) first: Vec<FrameNo>,
+    pub(super) outages: Vec<Outage>,
+    pub(super) more_outages: u64,
+}
+
+impl Alone {
+    pub(super) fn sum(&self) -> u64 {
+        self.absent.iter().chain(&self.spare).sum()
+    }
+
+    pub(super) fn lost(&mut self, sight: &Sight, others: usize) {
+        let kinds = if others == 0 { &mut self.absent } else { &mut self.spare };
+        if let Some(count) = kinds.get_mut(sight.kind as usize) {
+            *count += 1;
+        }
+        let at = self.first.partition_point(|&frame| frame < sight.frame);
+        if at < LISTED {
+            self.first.insert(at, sight.frame);
+            self.first.truncate(LISTED);
+        }
+    }
+
+    pub(super) fn outage(&mut self, outage: Option<Outage>) {
+        // A lone loss is told by its frame.
+        let Some(outage) = outage.filter(|o| o.packets > 1) else { return };
+        let longest = |o: &Outage| std::cmp::Reverse((o.packets, o.last_lost.0 - o.first_lost.0));
+        let at = self.outages.partition_point(|o| longest(o) <= longest(&outage));
+        self.outages.insert(at, outage);
+        self.more_outages += u64::from(self.outages.len() > LISTED);
+        self.outages.truncate(LISTED);
+    }
+
+    /// Of both counts, those of one kind.
+    pub(super) fn of(&self, kind: Kind) -> u64 {
+        let at = |counts: &[u64; KINDS]| counts.get(kind as usize).copied().unwrap_or_default();
+        at(&self.absent) + at(&self.spare)
+    }
+}
+
+/// One direction.
+#[derive(Clone, Debug)]
+pub(super) struct Way {
+    pub(super) src: Addr,
+    pub(super) dst: Addr,
+    /// Packets that both saw.
+    pub(super) through: u64,
+    /// Second stamp less first.
+    pub(super) differences: Differences,
+    /// Of packets that both saw: those whose TTL was higher at this tap.
+    pub(super) fresher: [u64; 2],
+    /// Those marked CE at the other tap only.
+    pub(super) marked: [u64; 2],
+    /// Those damaged at the other tap only.
+    pub(super) damaged: [u64; 2],
+    /// Those that the other tap saw behind one that this tap saw later, of packets that leave no doubt which copy is which.
+    pub(super) reordered: [u64; 2],
+    pub(super) alone: [Alone; 2],
+    /// Flows of this direction, by index.
+    pub(super) windows: Vec<usize>,
+}
+
+/// CE in the IP header's ECN field (RFC 3168).
+const CE: u8 = 3;
+
+impl Way {
+    pub(super) fn new(src: Addr, dst: Addr) -> Self {
+        Self {
+            src,
+            dst,
+            through: 0,
+            differences: Differences::default(),
+            fresher: [0; 2],
+            marked: [0; 2],
+            damaged: [0; 2],
+            reordered: [0; 2],
+            alone: Default::default(),
+            windows: Vec::new(),
+        }
+    }
+
+    /// A packet that both saw.
+    pub(super) fn through(&mut self, first: &Sight, second: &Sight) {
+        self.through += 1;
+        self.differences.add(second.at - first.at);
+        let each = |counts: &mut [u64; 2], at_first: bool, at_second: bool| {
+            counts[0] += u64::from(at_first && !at_second);
+            counts[1] += u64::from(at_second && !at_first);
+        };
+        each(&mut self.fresher, first.ttl > second.ttl, second.ttl > first.ttl);
+        each(&mut self.marked, second.ecn == CE, first.ecn == CE);
+        each(&mut self.damaged, second.damaged, first.damaged);
+    }
+}

@@ -1,0 +1,66 @@
+//! `rocetop analyze --taps`: captures of the same traffic from several vantage points.
+
+use std::io::{self, BufWriter, Write};
+
+use anyhow::{Context, ensure};
+use rocetop_analysis::Ledger;
+use rocetop_analysis::detect::Findings;
+
+use super::analyze::Args;
+use super::input::{tell_problems, with_progress};
+use super::{Exit, quiet_pipe};
+use crate::report::select::Selection;
+use crate::report::{taps as json, text};
+use crate::source::CaptureSummary;
+use crate::taps::{self, Taps};
+
+pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+    let (options, stop) = args.input.options()?;
+    let count = args.input.files.len();
+    ensure!(
+        count >= 2,
+        "--taps compares captures of the same traffic: name two or more, each a vantage point of its own"
+    );
+    ensure!(
+        count <= taps::MOST,
+        "--taps matches each capture with each: {count} are too many, {} the most",
+        taps::MOST
+    );
+    // So that the order in which they were named makes no difference.
+    let mut files = args.input.files.clone();
+    files.sort();
+    let taps = with_progress(|progress| taps::run(&files, &options, &stop, progress))?;
+    let captures: Vec<CaptureSummary> = taps.outcomes.iter().flat_map(|o| &o.captures).cloned().collect();
+    tell_problems(&captures);
+    let names: Vec<String> = captures.iter().map(|c| c.path.clone()).collect();
+    let ledgers: Vec<Ledger<'_>> = taps.outcomes.iter().map(|o| Ledger::new(&o.engine, names.clone())).collect();
+    let chosen = Selection { qpn: args.qpn, host: args.host.clone() };
+    let found: Vec<Findings> = ledgers.iter().map(|ledger| chosen.findings(ledger)).collect();
+    print(args, &taps, &captures, &ledgers, &found, chosen).or_else(quiet_pipe).context("cannot write the report")?;
+    Ok(args.exit(&captures, &found))
+}
+
+fn print(
+    args: &Args,
+    taps: &Taps,
+    captures: &[CaptureSummary],
+    ledgers: &[Ledger<'_>],
+    found: &[Findings],
+    chosen: Selection,
+) -> io::Result<()> {
+    if args.json {
+        let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+        json::write(&mut out, captures, ledgers, found, &taps.between, &chosen)?;
+        return out.flush();
+    }
+    let mut out = BufWriter::new(anstream::stdout().lock());
+    text::taps::write(&mut out, &taps.between)?;
+    let shown = text::Shown { chosen, top: args.top };
+    for (n, ((outcome, ledger), found)) in taps.outcomes.iter().zip(ledgers).zip(found).enumerate() {
+        if n != 0 {
+            writeln!(out)?;
+        }
+        text::write(&mut out, &outcome.captures, ledger, found, &shown)?;
+    }
+    out.flush()
+}

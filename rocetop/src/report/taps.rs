@@ -1,0 +1,87 @@
+//! The report of several taps as one JSON object: the flows, connections and findings of each under ids of their own,
+//! and what lies between the taps.
+
+use std::io::{self, Write};
+
+use rocetop_analysis::Ledger;
+use rocetop_analysis::detect::Findings;
+use rocetop_analysis::report::{ConnectionReport, FlowReport, TotalsReport};
+use rocetop_analysis::taps::Between;
+use rocetop_analysis::{Finding, taps::TapReport};
+use serde::Serialize;
+
+use super::json::{Report, SCHEMA};
+use super::select::Selection;
+use crate::source::CaptureSummary;
+
+/// Something of one tap.
+#[derive(Serialize)]
+struct Of<'a, T> {
+    tap: &'a str,
+    #[serde(flatten)]
+    what: T,
+}
+
+#[derive(Serialize)]
+struct Whole<'a> {
+    schema: &'static str,
+    captures: &'a [CaptureSummary],
+    totals: Option<TotalsReport>,
+    flows: Vec<Of<'a, FlowReport>>,
+    connections: Vec<Of<'a, ConnectionReport>>,
+    taps: &'a [TapReport],
+    findings: Vec<Of<'a, Finding>>,
+}
+
+/// Writes the report, and a line feed. `captures`, `ledgers` and `found` are those of the taps, in their order.
+///
+/// # Errors
+/// Those of the writer.
+pub fn write(
+    out: &mut impl Write,
+    captures: &[CaptureSummary],
+    ledgers: &[Ledger<'_>],
+    found: &[Findings],
+    between: &Between,
+    chosen: &Selection,
+) -> io::Result<()> {
+    let mut totals: Option<TotalsReport> = None;
+    let mut whole = Whole {
+        schema: SCHEMA,
+        captures,
+        totals: None,
+        flows: Vec::new(),
+        connections: Vec::new(),
+        taps: &between.rows,
+        findings: Vec::new(),
+    };
+    let (mut flows, mut connections) = (0, 0);
+    for ((capture, ledger), found) in captures.iter().zip(ledgers).zip(found) {
+        let (tap, report) = (capture.path.as_str(), Report { captures, ledger, found, chosen });
+        match &mut totals {
+            Some(sum) => sum.add(&ledger.totals()),
+            None => totals = Some(ledger.totals()),
+        }
+        whole.flows.extend(report.flows().map(|mut what| {
+            what.id += flows;
+            what.connection += connections;
+            Of { tap, what }
+        }));
+        whole.connections.extend(report.connections().map(|mut what| {
+            what.id += connections;
+            what.flows.iter_mut().for_each(|flow| *flow += flows);
+            Of { tap, what }
+        }));
+        whole.findings.extend(found.list.iter().cloned().map(|mut what| {
+            what.flow = what.flow.map(|flow| flow + flows);
+            what.connection = what.connection.map(|connection| connection + connections);
+            Of { tap, what }
+        }));
+        flows += ledger.len() as u32;
+        connections += ledger.connections().count() as u32;
+    }
+    whole.totals = totals;
+    whole.findings.sort_by_key(|f| (std::cmp::Reverse(f.what.severity), f.what.first_ns, f.what.code));
+    serde_json::to_writer(&mut *out, &whole)?;
+    out.write_all(b"\n")
+}

@@ -1,0 +1,155 @@
+//! `analyze --taps` over captures of which both ends are here, against what the path of the lab dropped.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a helper of tests fails like a test")]
+
+#[path = "kit/binary.rs"]
+mod binary;
+#[path = "kit/folder.rs"]
+mod folder;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use binary::{Ran, rocetop};
+use folder::Folder;
+use serde_json::Value;
+
+const SEND_E1: &str = "07e_send_loss2pct_q4.e1.pcap";
+const SEND_E2: &str = "07e_send_loss2pct_q4.e2.pcap";
+const ATOMIC_E1: &str = "07f_atomic_loss5pct.e1.pcap";
+const ATOMIC_E2: &str = "07f_atomic_loss5pct.e2.pcap";
+
+fn report(files: &[&str]) -> Value {
+    let ran = Ran::of(&mut rocetop(&[&["analyze", "--taps", "--json"], files].concat()));
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{files:?}");
+    serde_json::from_str(&ran.out).unwrap()
+}
+
+/// From, sent, received and lost of each row.
+fn rows(report: &Value) -> Vec<(&str, u64, u64, u64)> {
+    let figure = |row: &Value, name: &str| row[name].as_u64().unwrap();
+    let row = |row| (row_from(row), figure(row, "sent"), figure(row, "received"), figure(row, "lost"));
+    report["taps"].as_array().unwrap().iter().map(row).collect()
+}
+
+fn row_from(row: &Value) -> &str {
+    row["from"].as_str().unwrap()
+}
+
+#[test]
+fn what_the_path_dropped() {
+    // netem's own counts: 11 and 1, 3 and 2.
+    let send = report(&[SEND_E1, SEND_E2]);
+    assert_eq!(rows(&send), [(SEND_E1, 688, 677, 11), (SEND_E2, 91, 90, 1)]);
+    assert_eq!(
+        (&send["taps"][0]["lost_by_kind"]["requests"], &send["taps"][1]["lost_by_kind"]["acks"]),
+        (&11.into(), &1.into())
+    );
+    let atomic = report(&[ATOMIC_E1, ATOMIC_E2]);
+    assert_eq!(rows(&atomic), [(ATOMIC_E1, 65, 62, 3), (ATOMIC_E2, 62, 60, 2)]);
+    assert_eq!(atomic["taps"][1]["lost_by_kind"]["responses"], 2);
+    for row in atomic["taps"].as_array().unwrap() {
+        // Both ends had the same clock.
+        let (offset, within) =
+            (row["clock_offset_ns"].as_i64().unwrap(), row["clock_uncertainty_ns"].as_i64().unwrap());
+        assert!(offset.abs() <= within, "{row}");
+        assert_eq!((&row["missed"], &row["outside"], &row["direction_by"]), (&0.into(), &0.into(), &"ttl".into()));
+    }
+}
+
+#[test]
+fn the_order_of_the_taps_does_not_matter() {
+    assert_eq!(report(&[SEND_E1, SEND_E2]), report(&[SEND_E2, SEND_E1]));
+}
+
+#[test]
+fn flows_of_all_taps_have_ids_of_their_own() {
+    let report = report(&[SEND_E1, SEND_E2]);
+    let flows = report["flows"].as_array().unwrap();
+    let ids: BTreeSet<u64> = flows.iter().map(|f| f["id"].as_u64().unwrap()).collect();
+    assert_eq!((flows.len(), ids.len()), (16, 16));
+    assert_eq!(flows.iter().filter(|f| f["tap"] == SEND_E2).count(), 8);
+    for connection in report["connections"].as_array().unwrap() {
+        for flow in connection["flows"].as_array().unwrap() {
+            let flow = flows.iter().find(|f| &f["id"] == flow).unwrap();
+            assert_eq!((&flow["connection"], &flow["tap"]), (&connection["id"], &connection["tap"]));
+        }
+    }
+    assert_eq!(report["totals"]["frames"], 778 + 768);
+    assert_eq!(report["totals"]["opcodes"]["RC_ACK"], 90 + 91);
+}
+
+#[test]
+fn the_same_capture_twice_and_strangers() {
+    let twice = report(&[ATOMIC_E1, ATOMIC_E1]);
+    assert_eq!(rows(&twice).iter().map(|r| (r.1, r.3)).collect::<Vec<_>>(), [(65, 0), (60, 0)]);
+    assert_eq!(twice["taps"][0]["direction_by"], "unknown");
+    assert_eq!(report(&[ATOMIC_E1, "10b_rnr_fail.e1.pcap"])["taps"], Value::Array(Vec::new()));
+    let ran = Ran::of(&mut rocetop(&["analyze", "--taps", ATOMIC_E1, "10b_rnr_fail.e1.pcap"]));
+    assert!(ran.out.contains("Nothing can be compared"), "{}", ran.out);
+}
+
+#[test]
+fn one_tap_has_nothing_to_be_compared_with() {
+    let ran = Ran::of(&mut rocetop(&["analyze", "--taps", ATOMIC_E1]));
+    assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""));
+    assert!(ran.err.contains("two or more"), "{}", ran.err);
+}
+
+fn bytes(name: &str) -> Vec<u8> {
+    std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures").join(name)).unwrap()
+}
+
+/// The records of a little-endian pcap file behind its header.
+fn records(bytes: &[u8]) -> Vec<&[u8]> {
+    let mut records = Vec::new();
+    let mut rest = &bytes[24..];
+    while !rest.is_empty() {
+        let len = 16 + u32::from_le_bytes(rest[8..12].try_into().unwrap()) as usize;
+        records.push(&rest[..len]);
+        rest = &rest[len..];
+    }
+    records
+}
+
+/// A capture with its clock set back by so many seconds, of the frames `from..`.
+fn other_clock(bytes: &[u8], back: u32, from: usize) -> Vec<u8> {
+    let mut out = bytes[..24].to_vec();
+    for record in &records(bytes)[from..] {
+        let seconds = u32::from_le_bytes(record[..4].try_into().unwrap()) - back;
+        out.extend(seconds.to_le_bytes());
+        out.extend(&record[4..]);
+    }
+    out
+}
+
+#[test]
+fn a_clock_that_is_hours_off_and_a_late_start() {
+    let folder = Folder::new();
+    let path = folder.file("e2.pcap", &other_clock(&bytes(SEND_E2), 7_200, 0));
+    let report = self::report(&[SEND_E1, &path]);
+    let lost: BTreeSet<u64> = rows(&report).iter().map(|r| r.3).collect();
+    assert_eq!(lost, BTreeSet::from([1, 11]));
+    let offset = report["taps"].as_array().unwrap().iter().map(|r| r["clock_offset_ns"].as_i64().unwrap()).max();
+    assert_eq!(offset.unwrap() / 1_000_000_000, 7_200);
+    // A capture that begins in the middle is compared from there on.
+    let path = folder.file("late.pcap", &other_clock(&bytes(SEND_E2), 0, 400));
+    let report = self::report(&[SEND_E1, &path]);
+    let outside: u64 = report["taps"].as_array().unwrap().iter().map(|r| r["outside"].as_u64().unwrap()).sum();
+    assert!(outside > 300, "{report}");
+    assert!(rows(&report).iter().all(|r| r.3 <= 11), "{report}");
+}
+
+#[test]
+fn what_a_capture_misses_was_not_lost() {
+    let folder = Folder::new();
+    let bytes = bytes("05e_qp_reuse.e1.pcap");
+    // Every ninth frame is missing, as a busy capture drops them; but for the very first and last ones.
+    let mut less = bytes[..24].to_vec();
+    let all = records(&bytes);
+    let kept = all.iter().enumerate().filter(|(n, _)| n % 9 != 4 || n + 9 > all.len());
+    kept.for_each(|(_, record)| less.extend(*record));
+    let report = self::report(&["05e_qp_reuse.e1.pcap", &folder.file("busy.pcap", &less)]);
+    for row in report["taps"].as_array().unwrap() {
+        assert_eq!(row["lost_by_kind"]["requests"], 0, "{row}");
+    }
+}
