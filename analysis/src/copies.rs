@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use rocetop_parsers::fold::{Tally, numbered};
-use rocetop_parsers::ib::opcode::Traits;
+use rocetop_parsers::ib::opcode::{Opcode, Traits};
 use rocetop_parsers::{Bytes, Facts, Nanos};
 
 use crate::flow::message_bytes;
@@ -27,6 +27,10 @@ impl Identity {
                 | u64::from(facts.psn.get()) << 32
                 | u64::from(facts.aeth.0 ^ facts.payload),
         )
+    }
+
+    pub(crate) fn opcode(self) -> Opcode {
+        Opcode((self.0 >> 56) as u8)
     }
 }
 

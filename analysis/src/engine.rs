@@ -5,10 +5,13 @@
 //! the same thing.
 
 use hdrhistogram::Histogram as Precise;
+use rocetop_parsers::facts::Class;
 use rocetop_parsers::icrc::Icrc;
 use rocetop_parsers::{Addr, Bytes, Detail, Facts, Nanos};
 
 use crate::event::Packet;
+use crate::mix::Mix;
+use crate::pauses::Pauses;
 use crate::shard::{Evicted, Shard};
 use crate::totals::Totals;
 
@@ -19,7 +22,7 @@ pub const SHARDS: usize = u64::BITS as usize;
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// Flows kept at most, a 64th of them for the address pairs of each shard. A flow takes some 350 bytes, and up to
-    /// 3 kB where it has as many holes, READs and copies as are remembered.
+    /// 4 kB where it has as many holes, READs and copies as are remembered, and rare things to tell.
     pub most_flows: usize,
     /// Flows idle for longer than this make room for new ones; `None` keeps them.
     pub idle: Option<Nanos>,
@@ -39,6 +42,8 @@ impl Default for Config {
 pub struct Engine {
     shards: Vec<Shard>,
     totals: Totals,
+    pauses: Pauses,
+    mix: Mix,
     /// Times of all messages.
     messages: Precise<u32>,
     /// Whether stories are told.
@@ -62,38 +67,45 @@ impl Engine {
         Self {
             shards: (0..SHARDS).map(|_| Shard::new(most, &config)).collect(),
             totals: Totals::default(),
+            pauses: Pauses::default(),
+            mix: Mix::default(),
             messages: precise(),
             tells: config.stories,
             owned: (0..SHARDS).filter(|shard| shard % parts == part).fold(0, |all, shard| all | 1 << shard),
         }
     }
 
-    /// The part, of `parts`, that must account a frame: packets with a BTH all go where their addresses do, and in
-    /// their order. `None` where any part will do.
+    /// The part, of `parts`, that must account a frame: packets with a BTH all go where their addresses do, and
+    /// pause frames, which have none, all to one part, in their order. `None` where any part will do.
     #[inline(always)]
     #[must_use]
     pub fn part_of(facts: &Facts, parts: usize) -> Option<usize> {
-        facts.is_rdma().then(|| shard_of(facts.src, facts.dst) % parts.max(1))
+        (facts.is_rdma() || facts.class == Class::Pause).then(|| shard_of(facts.src, facts.dst) % parts.max(1))
     }
 
     /// Adds a frame that is this part's, or anybody's.
     #[inline(always)]
     pub fn packet(&mut self, packet: &Packet) {
         self.totals.add(packet);
-        if packet.facts.is_rdma()
-            && let Some(shard) = self.shards.get_mut(shard_of(packet.facts.src, packet.facts.dst))
-        {
-            shard.packet(packet, &mut self.messages);
+        if packet.facts.is_rdma() {
+            if let Some(shard) = self.shards.get_mut(shard_of(packet.facts.src, packet.facts.dst)) {
+                shard.packet(packet, &mut self.messages);
+            }
+        } else if packet.facts.class == Class::Other {
+            self.mix.add(packet);
         }
     }
 
     /// Adds what a frame carries beside its facts, after the frame itself.
     pub fn detail(&mut self, packet: &Packet, detail: &Detail) {
-        if let Detail::Cm(message) = detail
-            && packet.icrc != Icrc::Bad
-            && let Some(shard) = self.shards.get_mut(shard_of(packet.facts.src, packet.facts.dst))
-        {
-            shard.connection_message(&packet.facts, message);
+        match detail {
+            Detail::Cm(message) if packet.icrc != Icrc::Bad => {
+                if let Some(shard) = self.shards.get_mut(shard_of(packet.facts.src, packet.facts.dst)) {
+                    shard.connection_message(packet, message);
+                }
+            }
+            Detail::Cm(_) => {}
+            Detail::Pause(pause) => self.pauses.add(packet, pause),
         }
     }
 
@@ -109,6 +121,8 @@ impl Engine {
         let mut whole = parts.next().unwrap_or_else(|| Self::new(Config::default()));
         for part in parts {
             whole.totals.merge(&part.totals);
+            whole.mix.merge(&part.mix);
+            whole.pauses.merge(part.pauses);
             // Fails where one of them cannot grow; both do.
             let _ = whole.messages.add(&part.messages);
             for (index, shard) in part.shards.into_iter().enumerate() {
@@ -148,6 +162,14 @@ impl Engine {
     #[must_use]
     pub fn aged_out(&self) -> Evicted {
         self.shards.iter().map(|s| s.aged_out).sum()
+    }
+
+    pub(crate) fn pauses(&self) -> &Pauses {
+        &self.pauses
+    }
+
+    pub(crate) fn mix(&self) -> &Mix {
+        &self.mix
     }
 
     pub(crate) fn tells(&self) -> bool {

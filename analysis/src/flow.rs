@@ -9,6 +9,7 @@ use rocetop_parsers::{Addr, Bytes, Facts, Nanos, Psn, Qpn};
 use crate::copies::{Again, Copies, DOUBLED_BEHIND, Double, Identity, Share, Suspect};
 use crate::event::{FrameNo, Packet};
 use crate::headers::{Headers, Outer};
+use crate::marks::Marks;
 use crate::pairing::{Grade, Hunt};
 use crate::responses::Reads;
 use crate::seen::{self, Seen};
@@ -77,14 +78,19 @@ pub(crate) struct Flow {
     pub(crate) counters: Counters,
     pub(crate) first_frame: FrameNo,
     pub(crate) headers: Headers,
-    latest: Identity,
+    pub(crate) latest: Identity,
     /// Payload of the requests that are no repeats; of a READ what it asks for.
     pub(crate) message_bytes: Bytes,
     /// The packet before was no repeat.
     latest_new: bool,
-    /// Repeated requests, and the Last or Only packets among them.
-    pub(crate) seen_again: u64,
-    messages_again: u32,
+    /// Repeated requests.
+    pub(crate) seen_again: u32,
+    /// Largest request; of a READ what it asks for, 65,535 at most.
+    pub(crate) largest: u16,
+    /// ECN fields seen, a bit each: of requests and responses in the low half, of everything else in the high one.
+    pub(crate) ecn: u8,
+    /// Rare things, and what happens over time; `None` in a flow that has nothing to tell.
+    pub(crate) marks: Option<Box<Marks>>,
     seen: Seen,
     pub(crate) reads: Reads,
     copies: Option<Box<Copies>>,
@@ -98,7 +104,6 @@ pub(crate) struct Flow {
     pub(crate) opening: Opening,
     /// Source queue pair of a datagram flow, or [`SEVERAL`].
     pub(crate) src_qp: Qpn,
-    pub(crate) icrc_bad: u32,
     pub(crate) epoch: u32,
     /// The other direction, once paired.
     pub(crate) peer: Index,
@@ -126,7 +131,9 @@ impl Flow {
             latest_new: true,
             message_bytes: Bytes(0),
             seen_again: 0,
-            messages_again: 0,
+            largest: 0,
+            ecn: 0,
+            marks: None,
             seen: Seen::default(),
             reads: Reads::default(),
             copies: None,
@@ -135,7 +142,6 @@ impl Flow {
             unacked: Psn::default(),
             most_in_flight: 0,
             src_qp: Qpn(0),
-            icrc_bad: 0,
             epoch,
             peer: NONE,
             grade: Grade::Unpaired,
@@ -188,6 +194,7 @@ impl Flow {
         } else if traits.has(Traits::RESPONSE) {
             (again.response, missing) = self.answer(facts, traits, None);
         }
+        self.notice(packet, traits, before, again);
         let double = self.place(packet, traits, before, again);
         if telling.on && double != Double::Mirrored {
             self.tell(packet, traits, sight, missing, double, peer, telling);
@@ -256,8 +263,11 @@ impl Flow {
             seen::Sight::First | seen::Sight::Skipped => {}
         }
         again.message |= again.request && traits.has(Traits::ENDS);
-        self.seen_again += u64::from(again.request);
-        self.messages_again = self.messages_again.saturating_add(u32::from(again.message));
+        self.seen_again = self.seen_again.saturating_add(u32::from(again.request));
+        if again.message {
+            let count = &mut self.marks().messages_again;
+            *count = count.saturating_add(1);
+        }
         if read {
             let (span, _) = self.counters.mtu.spans(facts.dma_len);
             self.seen.cover(psn + 1, span - 1);
@@ -321,7 +331,12 @@ impl Flow {
         let trails = again.request && self.counters.next_psn - facts.psn <= DOUBLED_BEHIND;
         let twin = ((identity == self.latest || trails) && !first).then(|| packet.at.since(before));
         let behind_new = std::mem::replace(&mut self.latest_new, !again.request);
-        let moved = self.headers.add(outer, facts) && outer.place() != last.place() && !first;
+        let differs = self.headers.add(outer, facts) && !first;
+        if differs && outer.differs(last) && outer.same_tap(last) {
+            let tally = self.counters.tally;
+            self.marks().headers(packet, traits, last, outer, &tally);
+        }
+        let moved = differs && outer.place() != last.place();
         let mut double = Double::No;
         if moved || twin.is_some() || self.copies.is_some() {
             let latest = self.latest;
@@ -386,7 +401,7 @@ impl Flow {
 
     /// Distinct messages: Last or Only packets less the repeated ones.
     pub(crate) fn messages(&self) -> u64 {
-        self.counters.tally.messages - u64::from(self.messages_again)
+        self.counters.tally.messages - self.marks.as_ref().map_or(0, |m| u64::from(m.messages_again))
     }
 
     /// PSNs skipped and never filled.

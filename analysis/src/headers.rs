@@ -88,6 +88,29 @@ impl Outer {
     pub(crate) fn place(self) -> Place {
         Place(self.0 & !(0x3f << Self::DSCP | 0xffff << Self::SPORT))
     }
+
+    /// Whether both were seen at one interface, in one encapsulation: then a difference is not the tap's.
+    pub(crate) fn same_tap(self, other: Self) -> bool {
+        (self.0 ^ other.0) & (0xfff << Self::IFACE | 0x1f << Self::TUNNEL) == 0
+    }
+
+    /// Whether they differ in more than the source port.
+    pub(crate) fn differs(self, other: Self) -> bool {
+        (self.0 ^ other.0) & !(0xffff << Self::SPORT) != 0
+    }
+
+    pub(crate) fn dscp(self) -> u8 {
+        (self.0 >> Self::DSCP & 0x3f) as u8
+    }
+
+    pub(crate) fn ttl(self) -> u8 {
+        (self.0 >> Self::TTL) as u8
+    }
+
+    /// VLAN and priority; `None` where there is no tag.
+    pub(crate) fn tag(self) -> Option<u16> {
+        (self.0 >> Self::TAGGED & 1 == 1).then_some((self.0 >> Self::VLAN) as u16)
+    }
 }
 
 /// The sets.

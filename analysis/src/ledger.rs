@@ -1,16 +1,23 @@
 //! The flows of a finished run, numbered, each as the report has it.
 
+use std::collections::HashMap;
+
 use rocetop_parsers::facts::Class;
 use rocetop_parsers::fold::numbered;
 use rocetop_parsers::ib::opcode::Transport;
+use rocetop_parsers::{Addr, Nanos, Qpn};
 
 use crate::detect::{self, Findings};
 use crate::engine::Engine;
 use crate::event::FrameNo;
+use crate::exchanges::{CmTerms, Exchange, ExchangeReport};
 use crate::flow::{Flow, Index, NONE, SEVERAL};
+use crate::marks::Mark;
+use crate::mix::Mix;
 use crate::pairing::Grade;
+use crate::pauses::PauseReport;
 use crate::report::{
-    ConnectionReport, EcnReport, FlowReport, FrameRef, IcrcReport, NaksReport, Opcodes, RequestsReport,
+    CapableReport, ConnectionReport, EcnReport, FlowReport, FrameRef, IcrcReport, NaksReport, Opcodes, RequestsReport,
     ResponsesReport, TotalsReport, VlanReport,
 };
 use crate::totals::Totals;
@@ -28,6 +35,10 @@ pub struct Ledger<'a> {
     /// By connection: the id of its first flow.
     connections: Vec<u32>,
     mirror_copies: u64,
+    /// Exchanges of connection managers, by id: shard and place there.
+    exchanges: Vec<(u32, u32)>,
+    /// By requester, responder and whose queue pair: first frame and id of the exchanges, in their order.
+    agreed: HashMap<(Addr, Addr, Qpn), Vec<(FrameNo, u32)>>,
     /// Names of the files, where there are several.
     files: Vec<String>,
 }
@@ -48,7 +59,8 @@ impl<'a> Ledger<'a> {
                 (shard as u32, index as Index)
             }));
         }
-        let mut ledger = Self { engine, order, ids, connections: Vec::new(), mirror_copies, files };
+        let (exchanges, agreed) = exchanges(engine);
+        let mut ledger = Self { engine, order, ids, connections: Vec::new(), mirror_copies, exchanges, agreed, files };
         let engine = ledger.engine;
         ledger.order.sort_unstable_by_key(|&seat| flow_at(engine, seat).map(|f| f.first_frame));
         for id in 0..ledger.order.len() as u32 {
@@ -123,6 +135,32 @@ impl<'a> Ledger<'a> {
         }
     }
 
+    /// Exchanges of connection managers, by id.
+    pub fn exchanges(&self) -> impl Iterator<Item = ExchangeReport> + '_ {
+        (0..)
+            .zip(&self.exchanges)
+            .filter_map(|(id, &seat)| Some(exchange_at(self.engine, seat)?.report(id, &|frame| self.frame(frame))))
+    }
+
+    /// Pause frames by priority.
+    #[must_use]
+    pub fn pauses(&self) -> Vec<PauseReport> {
+        self.engine.pauses().report(Nanos(self.end_ns()), &|frame| self.frame(frame))
+    }
+
+    pub(crate) fn mix(&self) -> &Mix {
+        self.engine.mix()
+    }
+
+    /// What was agreed on for a flow when its connection was made.
+    fn terms(&self, flow: &Flow) -> Option<CmTerms> {
+        let (src, dst) = (flow.key.src, flow.key.dst);
+        let known = self.agreed.get(&(src, dst, flow.key.qp()))?;
+        // The latest before it began: queue pair numbers are used again.
+        let &(_, id) = known.iter().rev().find(|(frame, _)| *frame < flow.first_frame)?;
+        exchange_at(self.engine, *self.exchanges.get(id as usize)?)?.terms(id)
+    }
+
     /// Time of the last frame, in nanoseconds since 1970.
     #[must_use]
     pub fn end_ns(&self) -> u64 {
@@ -153,7 +191,18 @@ impl<'a> Ledger<'a> {
         let flow = flow_at(self.engine, seat)?;
         let (_, connection) = self.at(seat)?;
         let peer = flow_at(self.engine, (seat.0, flow.peer));
-        Some(report(flow, peer, id, connection, self.engine.tells(), |f| self.frame(f)))
+        let frame = |frame| self.frame(frame);
+        let mut report = report(flow, peer, id, connection, self.engine.tells(), frame);
+        if let Some(marks) = &flow.marks {
+            if let Some(dscps) = marks.dscps(flow.headers.latest(), &flow.counters.tally) {
+                [report.data_dscp, report.answer_dscp] = dscps;
+            }
+            report.marks = marks.report(&frame);
+            report.stuck = marks.stuck(flow.unacked, &frame);
+            report.habits = marks.habits.as_ref().map(|habits| habits.report(&frame));
+        }
+        report.cm = self.terms(flow);
+        Some(report)
     }
 
     /// All connections, by id.
@@ -173,6 +222,31 @@ fn flow_at(engine: &Engine, seat: Seat) -> Option<&Flow> {
     engine.shards().get(seat.0 as usize)?.flows.get(seat.1 as usize)
 }
 
+fn exchange_at(engine: &Engine, (shard, place): (u32, u32)) -> Option<&Exchange> {
+    engine.shards().get(shard as usize)?.exchanges.get(place as usize)
+}
+
+type Agreed = HashMap<(Addr, Addr, Qpn), Vec<(FrameNo, u32)>>;
+
+/// Numbers the exchanges by their first frames, and notes which flows they are about.
+fn exchanges(engine: &Engine) -> (Vec<(u32, u32)>, Agreed) {
+    let mut order = Vec::new();
+    for (shard, exchanges) in (0..).zip(engine.shards().iter().map(|s| &s.exchanges)) {
+        order.extend((0..).zip(exchanges.iter()).map(|(place, e)| (e.first, (shard, place), e)));
+    }
+    order.sort_unstable_by_key(|&(first, seat, _)| (first, seat));
+    let mut agreed = Agreed::new();
+    for (id, &(first, _, e)) in (0..).zip(&order) {
+        let ways = [(e.requester, e.responder, e.responder_qp), (e.responder, e.requester, e.requester_qp)];
+        for (src, dst, qp) in ways {
+            if let Some(qp) = qp {
+                agreed.entry((src, dst, qp)).or_default().push((first, id));
+            }
+        }
+    }
+    (order.into_iter().map(|(_, seat, _)| seat).collect(), agreed)
+}
+
 fn report(
     flow: &Flow,
     peer: Option<&Flow>,
@@ -186,7 +260,8 @@ fn report(
     let t = &c.tally;
     let off = &copies.tally;
     let counts = numbered(flow.transport) && t.requests != 0;
-    let seen_again = flow.seen_again - copies.again;
+    let seen_again = u64::from(flow.seen_again) - copies.again;
+    let own_dscp = |yes: bool| if yes { flow.headers.dscp.values().to_vec() } else { Vec::new() };
     let behind = c.behind - copies.again;
     let story = if tells { flow.story(peer, seen_again, copies.doubled, frame) } else { None };
     let nak = |code: usize| t.naks.get(code).zip(off.naks.get(code)).map_or(0, |(n, o)| n - o);
@@ -222,7 +297,7 @@ fn report(
         connection,
         mtu: c.mtu.get(),
         mirror_copies: off.packets,
-        icrc_bad: flow.icrc_bad,
+        icrc_bad: flow.marks.as_ref().map_or(0, |m| m.count(Mark::BadIcrc).min(u64::from(u32::MAX)) as u32),
         requests: RequestsReport {
             packets: t.requests - off.requests,
             first_psn: counts.then_some(c.first_psn.get()),
@@ -253,6 +328,14 @@ fn report(
         rnr_naks: t.rnr_naks - off.rnr_naks,
         cnps: t.cnps - off.cnps,
         ce: t.ce - off.ce,
+        // All packets had the same headers, or marks would say more.
+        data_dscp: own_dscp(t.requests + t.responses != 0),
+        answer_dscp: own_dscp(t.requests + t.responses + t.cnps != t.packets),
+        data_ecn: CapableReport { not_ect: flow.ecn & 1 != 0, ect: flow.ecn & 0b1110 != 0 },
+        marks: None,
+        habits: None,
+        stuck: None,
+        cm: None,
         story,
     }
 }
@@ -262,5 +345,11 @@ mod tests {
     #[test]
     fn a_flow_stays_small() {
         assert!(size_of::<crate::flow::Flow>() <= 352);
+    }
+
+    #[test]
+    fn what_flows_tell_stays_small() {
+        assert!(size_of::<crate::marks::Marks>() <= 112, "{}", size_of::<crate::marks::Marks>());
+        assert!(size_of::<crate::habits::Habits>() <= 512, "{}", size_of::<crate::habits::Habits>());
     }
 }

@@ -7,6 +7,9 @@ use serde::{Serialize, Serializer};
 
 use rocetop_parsers::ib::opcode::Opcode;
 
+use crate::exchanges::CmTerms;
+use crate::habits::HabitsReport;
+use crate::marks::{MarksReport, StuckReport};
 use crate::pairing::Grade;
 use crate::shard::Evicted;
 use crate::story::StoryReport;
@@ -165,8 +168,31 @@ pub struct FlowReport {
     pub rnr_naks: u32,
     pub cnps: u64,
     pub ce: u64,
+    /// DSCPs of requests and responses.
+    pub data_dscp: Vec<u8>,
+    /// DSCPs of ACKs and NAKs; notifications have classes of their own.
+    pub answer_dscp: Vec<u8>,
+    /// Whether requests and responses were sent as not ECN-capable, and whether as ECN-capable (ECT or CE).
+    pub data_ecn: CapableReport,
+    /// Rare things, with frames.
+    pub marks: Option<MarksReport>,
+    /// Patterns over time.
+    pub habits: Option<HabitsReport>,
+    /// A request larger than all before it that was never answered.
+    pub stuck: Option<StuckReport>,
+    /// What the connection's request asked for, where it was seen.
+    pub cm: Option<CmTerms>,
     /// Of the requests that this flow carries; `None` where it carries none.
     pub story: Option<StoryReport>,
+}
+
+/// How packets answered the question whether they may be marked instead of dropped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CapableReport {
+    /// Some were not-ECT.
+    pub not_ect: bool,
+    /// Some were ECT(0), ECT(1) or CE.
+    pub ect: bool,
 }
 
 /// An 802.1Q tag.

@@ -6,14 +6,17 @@ use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use hdrhistogram::Histogram as Precise;
 use rocetop_parsers::ib::cm::CmMessage;
-use rocetop_parsers::ib::opcode::{Traits, Transport};
+use rocetop_parsers::ib::opcode::{Opcode, Traits, Transport};
 use rocetop_parsers::icrc::Icrc;
-use rocetop_parsers::{Bytes, Facts, Nanos};
+use rocetop_parsers::{Bytes, Nanos};
 
 use crate::cm::Cm;
 use crate::engine::Config;
 use crate::event::Packet;
+use crate::exchanges::Exchanges;
 use crate::flow::{Flow, Index, Key, NONE};
+use crate::habits::is_slot;
+use crate::marks::Mark;
 use crate::pairing::Grade;
 use crate::story::Telling;
 
@@ -52,6 +55,7 @@ pub(crate) struct Shard {
     /// By directed address pair: the first unpaired flow.
     pub(crate) hunts: HashTable<Index>,
     cm: Cm,
+    pub(crate) exchanges: Exchanges,
     most: usize,
     idle: Option<Nanos>,
     hand: usize,
@@ -94,6 +98,7 @@ impl Shard {
             keys: HashTable::new(),
             hunts: HashTable::new(),
             cm: Cm::default(),
+            exchanges: Exchanges::default(),
             most: most.max(2),
             idle: config.idle,
             hand: 0,
@@ -105,8 +110,9 @@ impl Shard {
     }
 
     /// Takes in a connection management message.
-    pub(crate) fn connection_message(&mut self, facts: &Facts, message: &CmMessage) {
-        let Some(ended) = self.cm.message(Key::of(facts), message) else { return };
+    pub(crate) fn connection_message(&mut self, packet: &Packet, message: &CmMessage) {
+        self.exchanges.message(packet, message);
+        let Some(ended) = self.cm.message(Key::of(&packet.facts), message) else { return };
         let Some(index) = self.find(&ended, hash_key(&ended)) else { return };
         let Some(flow) = self.flows.get_mut(index as usize) else { return };
         flow.ended = true;
@@ -127,7 +133,7 @@ impl Shard {
         if packet.icrc == Icrc::Bad {
             // Whatever it says may be false; a flow is not born of it.
             if let Some(flow) = found.and_then(|i| self.flows.get_mut(i as usize)) {
-                flow.icrc_bad += 1;
+                flow.marks().add(Mark::BadIcrc, packet);
             }
             return;
         }
@@ -145,6 +151,10 @@ impl Shard {
         let mut telling = Telling { on: self.stories, messages: &mut *messages, room: &mut self.room };
         let Some(flow) = self.flows.get_mut(i) else { return };
         let peer = flow.peer;
+        if peer != NONE && (packet.facts.opcode == Opcode::CNP || is_slot(&packet.facts)) {
+            signal(&mut self.flows, peer, packet);
+        }
+        let Some(flow) = self.flows.get_mut(i) else { return };
         let tells_peer = traits.any(Traits::AETH | Traits::RESPONSE)
             || !traits.has(Traits::ENDS) && flow.counters.mtu.get() != Some(packet.facts.payload);
         if peer != NONE && tells_peer {
@@ -293,5 +303,17 @@ impl Shard {
         {
             self.pair(index, peer, Grade::Cm);
         }
+    }
+}
+
+/// A notification or a clear-to-send slot is meant for the sender at the other end.
+#[cold]
+fn signal(flows: &mut [Flow], peer: Index, packet: &Packet) {
+    let Some(sender) = flows.get_mut(peer as usize) else { return };
+    let sent = sender.counters.tally.bytes;
+    if packet.facts.opcode == Opcode::CNP {
+        sender.habits().notified(packet, sent);
+    } else {
+        sender.habits().cleared(packet.at);
     }
 }

@@ -89,7 +89,8 @@ impl Flags {
 
 /// One frame, looked at once. Small and `Copy`; holds no reference into the frame.
 ///
-/// Fields that a class does not have are zero: a pause frame has no addresses, a frame that is no RoCE no BTH.
+/// Fields that a class does not have are zero: a pause frame has no addresses, a frame that is no RoCE no BTH. An IP
+/// packet that is no RoCE still has its addresses, TOS, TTL and tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct Facts {
@@ -137,6 +138,8 @@ pub struct Facts {
     pub class: Class,
     /// What it was wrapped in.
     pub tunnel: Tunnel,
+    /// IP protocol of a frame of [`Class::Other`] that was read to its IP header and is no fragment.
+    pub protocol: u8,
 }
 
 /// The walker hands `Facts` through queues and, in the kernel, over a 512-byte stack: it must stay small.

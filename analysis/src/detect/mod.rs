@@ -5,32 +5,58 @@
 
 mod kit;
 
+mod bad_icrc;
+mod ce_marks;
+mod ce_without_cnp;
+mod class_change;
+mod clear_to_send;
+mod cm_rejected;
+mod cm_unanswered;
+mod cnp_without_ce;
+mod dscp_differs;
 mod duplicates;
 mod early_timeouts;
 mod fatal_nak;
+mod foreign_cnp;
+mod foreign_traffic;
 mod go_back_n;
+mod incast;
 mod long_rnr_timer;
 mod loss;
 mod loss_pattern;
 mod lost_acks;
 mod lost_responses;
 mod missed_by_capture;
+mod mtu_differs;
+mod mtu_hang;
+mod nccl_immediate;
+mod no_roce;
+mod no_slowdown;
+mod not_ect;
+mod one_direction;
+mod pfc_pauses;
+mod pipelining_gap;
+mod port_entropy;
 mod receiver_not_ready;
 mod reordering;
 mod rnr_retry_exceeded;
+mod rocev1;
 mod slow_naks;
 mod timeouts;
+mod ttl_change;
 mod unanswered;
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::Ledger;
+use crate::marks::SpanReport;
 use crate::report::{ConnectionReport, FlowReport, FrameRef};
 use crate::story::StoryReport;
+use crate::survey::Survey;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -114,6 +140,55 @@ pub struct Finding {
     pub advice: String,
 }
 
+impl Finding {
+    /// A finding of this rule, about the whole capture until more is said.
+    fn of(rule: &Rule, severity: Severity, title: String) -> Self {
+        Self {
+            code: rule.code,
+            severity,
+            title,
+            flow: None,
+            connection: None,
+            first_ns: 0,
+            last_ns: 0,
+            frames: Vec::new(),
+            evidence: Evidence::default(),
+            advice: String::new(),
+        }
+    }
+
+    /// About this flow, over its whole life until more is said.
+    fn about(mut self, flow: &FlowReport) -> Self {
+        (self.flow, self.connection) = (Some(flow.id), Some(flow.connection));
+        self.during(flow.first_ns, flow.last_ns)
+    }
+
+    fn during(mut self, first_ns: u64, last_ns: u64) -> Self {
+        (self.first_ns, self.last_ns) = (first_ns, last_ns);
+        self
+    }
+
+    fn shown_by(mut self, frames: Vec<FrameRef>) -> Self {
+        self.frames = frames;
+        self
+    }
+
+    /// Shown by these marks, when they were seen.
+    fn marked(self, span: &SpanReport) -> Self {
+        self.during(span.first_ns, span.last_ns).shown_by(span.frames())
+    }
+
+    fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+        self.evidence = self.evidence.with(name, value);
+        self
+    }
+
+    fn advice(mut self, advice: &str) -> Self {
+        advice.clone_into(&mut self.advice);
+        self
+    }
+}
+
 /// One connection, as a detector sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Case<'a> {
@@ -145,6 +220,8 @@ pub enum Judge {
     Connection(fn(&Case<'_>, &mut dyn FnMut(Finding))),
     /// The capture as a whole.
     Capture(fn(&Ledger<'_>, &mut dyn FnMut(Finding))),
+    /// What all connections add up to.
+    Survey(fn(&Survey, &Ledger<'_>, &mut dyn FnMut(Finding))),
     /// Nothing: another rule of the same file answers the same question, and says either this or that.
     Sibling,
 }
@@ -193,6 +270,30 @@ pub static RULES: &[Rule] = &[
     slow_naks::RULE,
     loss_pattern::PHYSICAL,
     loss_pattern::CONGESTION,
+    ce_marks::RULE,
+    cnp_without_ce::RULE,
+    ce_without_cnp::RULE,
+    no_slowdown::RULE,
+    foreign_cnp::RULE,
+    pfc_pauses::RULE,
+    incast::RULE,
+    not_ect::RULE,
+    dscp_differs::RULE,
+    class_change::RULE,
+    ttl_change::RULE,
+    mtu_differs::RULE,
+    mtu_hang::RULE,
+    foreign_traffic::RULE,
+    rocev1::RULE,
+    no_roce::RULE,
+    one_direction::RULE,
+    bad_icrc::RULE,
+    port_entropy::RULE,
+    cm_rejected::RULE,
+    cm_unanswered::RULE,
+    nccl_immediate::RULE,
+    clear_to_send::RULE,
+    pipelining_gap::RULE,
 ];
 
 /// The rule with this code, in any case.
@@ -230,16 +331,29 @@ pub(crate) fn findings(ledger: &Ledger<'_>, chosen: &dyn Fn(&[FlowReport]) -> bo
             judge(ledger, &mut keep);
         }
     }
+    let mut survey = Survey::default();
+    let mut left_out = BTreeSet::new();
     for connection in ledger.connections() {
         let flows: Vec<FlowReport> = connection.flows.iter().filter_map(|&id| ledger.flow(id)).collect();
+        let case = Case { connection: &connection, flows: &flows, end_ns: ledger.end_ns() };
+        survey.add(&case);
         if !chosen(&flows) {
+            left_out.insert(connection.id);
             continue;
         }
-        let case = Case { connection: &connection, flows: &flows, end_ns: ledger.end_ns() };
         for rule in RULES {
             if let Judge::Connection(judge) = rule.judge {
                 judge(&case, &mut keep);
             }
+        }
+    }
+    for rule in RULES {
+        if let Judge::Survey(judge) = rule.judge {
+            judge(&survey, ledger, &mut |finding| {
+                if finding.connection.is_none_or(|id| !left_out.contains(&id)) {
+                    keep(finding);
+                }
+            });
         }
     }
     let mut all = Findings::default();
@@ -266,8 +380,6 @@ fn sift(list: &mut Vec<Finding>) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
     #[test]

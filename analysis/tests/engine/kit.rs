@@ -1,13 +1,14 @@
 //! Packets for tests: the facts that a tap would have seen, built by hand.
 
 use rocetop_analysis::Ledger;
+use rocetop_analysis::exchanges::ExchangeReport;
 use rocetop_analysis::report::{ConnectionReport, FlowReport, TotalsReport};
-use rocetop_analysis::{Config, Engine, FrameNo, Packet};
+use rocetop_analysis::{Config, Engine, Finding, FrameNo, Packet, Severity};
 use rocetop_parsers::facts::{Class, Flags};
 use rocetop_parsers::ib::aeth::{Aeth, NakCode, Syndrome};
 use rocetop_parsers::ib::opcode::{Opcode, Traits};
 use rocetop_parsers::icrc::Icrc;
-use rocetop_parsers::{Addr, Bytes, Facts, Nanos, Psn, Qpn, sport};
+use rocetop_parsers::{Addr, Bytes, Detail, Facts, Nanos, Psn, Qpn, sport};
 
 pub(crate) const WRITE_FIRST: u8 = 0x06;
 pub(crate) const WRITE_LAST: u8 = 0x08;
@@ -31,6 +32,8 @@ pub(crate) struct Tap {
     engine: Engine,
     frame: u64,
     pub(crate) now: u64,
+    /// Length of the packets to come, on the wire.
+    pub(crate) wire: u64,
 }
 
 impl Default for Tap {
@@ -63,7 +66,7 @@ pub(crate) fn connection() -> (Way, Way) {
 
 impl Tap {
     pub(crate) fn with(config: Config) -> Self {
-        Self { engine: Engine::new(config), frame: 0, now: 1_000_000_000 }
+        Self { engine: Engine::new(config), frame: 0, now: 1_000_000_000, wire: 100 }
     }
 
     pub(crate) fn facts(way: Way, opcode: u8, psn: u32) -> Facts {
@@ -108,19 +111,31 @@ impl Tap {
         self.packet(way, facts, Icrc::Ok)
     }
 
+    /// A frame with more than facts.
+    pub(crate) fn detail(&mut self, way: Way, facts: Facts, detail: &Detail) -> &mut Self {
+        let packet = self.next(way, facts, Icrc::Ok);
+        self.engine.packet(&packet);
+        self.engine.detail(&packet, detail);
+        self
+    }
+
     pub(crate) fn packet(&mut self, way: Way, facts: Facts, icrc: Icrc) -> &mut Self {
+        let packet = self.next(way, facts, icrc);
+        self.engine.packet(&packet);
+        self
+    }
+
+    fn next(&mut self, way: Way, facts: Facts, icrc: Icrc) -> Packet {
         self.frame += 1;
         self.now += 10_000;
-        let packet = Packet {
+        Packet {
             frame: FrameNo::new(way.file, self.frame),
             at: Nanos(self.now),
-            wire: Bytes(100),
+            wire: Bytes(self.wire),
             iface: way.iface,
             facts,
             icrc,
-        };
-        self.engine.packet(&packet);
-        self
+        }
     }
 
     pub(crate) fn wait(&mut self, ns: u64) -> &mut Self {
@@ -131,7 +146,13 @@ impl Tap {
     pub(crate) fn finish(self) -> Seen {
         let engine = Engine::merge(vec![self.engine]);
         let ledger = Ledger::new(&engine, Vec::new());
-        Seen { totals: ledger.totals(), flows: ledger.flows().collect(), connections: ledger.connections().collect() }
+        Seen {
+            totals: ledger.totals(),
+            flows: ledger.flows().collect(),
+            connections: ledger.connections().collect(),
+            exchanges: ledger.exchanges().collect(),
+            findings: ledger.findings().list,
+        }
     }
 }
 
@@ -141,4 +162,22 @@ pub(crate) struct Seen {
     pub(crate) totals: TotalsReport,
     pub(crate) flows: Vec<FlowReport>,
     pub(crate) connections: Vec<ConnectionReport>,
+    pub(crate) exchanges: Vec<ExchangeReport>,
+    pub(crate) findings: Vec<Finding>,
+}
+
+impl Seen {
+    /// Codes of the findings of this severity and above, in their order by code.
+    pub(crate) fn codes(&self, least: Severity) -> Vec<&'static str> {
+        let mut codes: Vec<_> = self.findings.iter().filter(|f| f.severity >= least).map(|f| f.code).collect();
+        codes.sort_unstable();
+        codes
+    }
+
+    /// The only finding with this code.
+    pub(crate) fn found(&self, code: &str) -> &Finding {
+        let found: Vec<_> = self.findings.iter().filter(|f| f.code == code).collect();
+        assert_eq!(found.len(), 1, "{code}: {:?}", self.codes(Severity::Info));
+        found[0]
+    }
 }

@@ -1,7 +1,12 @@
 //! The engine on small captures made by hand.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod classes;
+mod congestion;
 mod kit;
+mod managers;
 mod mirrors;
 mod pairing;
+mod patterns;
+mod sizes;
 mod spaces;

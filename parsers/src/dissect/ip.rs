@@ -116,7 +116,10 @@ fn payload<const DEPTH: usize, W: Window + ?Sized>(
     match protocol {
         Protocol::UDP => udp::<DEPTH, W>(frame, at, extent, facts),
         Protocol::GRE if DEPTH > 0 => tunnel::gre(frame, at, extent.end),
-        _ => Ok(None),
+        other => {
+            facts.protocol = other.0;
+            Ok(None)
+        }
     }
 }
 
@@ -139,6 +142,9 @@ fn udp<const DEPTH: usize, W: Window + ?Sized>(frame: &W, at: usize, extent: Ext
         port::ROCE_V2 => base(frame, at, end, Class::RoceV2, facts),
         port::VXLAN | port::VXLAN_LINUX if DEPTH > 0 => tunnel::vxlan(frame, at, end),
         port::GENEVE if DEPTH > 0 => tunnel::geneve(frame, at, end),
-        _ => Ok(None),
+        _ => {
+            facts.protocol = Protocol::UDP.0;
+            Ok(None)
+        }
     }
 }

@@ -140,7 +140,11 @@ fn what_is_no_roce() {
         let facts = walk(&ethernet(EtherType::IPV4, &ipv4(SRC, DST, protocol, payload))).unwrap();
         assert_eq!((facts.class, facts.src, facts.dst), (Class::Other, Addr::v4(SRC), Addr::v4(DST)));
         assert_eq!((facts.tos, facts.ttl, facts.bth), (0x1a, 63, 0));
+        assert_eq!(facts.protocol, if protocol == Protocol::GRE { 0 } else { protocol.0 });
     }
+    let dns = ethernet(EtherType::IPV4, &ipv4(SRC, DST, Protocol::UDP, &udp(53, &[0; 40])));
+    assert_eq!(walk(&dns).unwrap().protocol, 17);
+    assert_eq!(walk(&plain()).unwrap().protocol, 0);
     for ethertype in [EtherType::ARP, EtherType(0x88cc), EtherType(46)] {
         assert_eq!(walk(&ethernet(ethertype, &[0; 46])), Ok(Facts::default()));
     }

@@ -3,6 +3,9 @@
 
 use rocetop_analysis::Grade;
 use rocetop_analysis::detect::{Evidence, Finding, Severity};
+use rocetop_analysis::exchanges::CmTerms;
+use rocetop_analysis::habits::{HabitsReport, ReactionReport};
+use rocetop_analysis::marks::{MarksReport, SpanReport, StuckReport};
 use rocetop_analysis::report::{ConnectionReport, FlowReport, FrameRef, TotalsReport, VlanReport};
 use rocetop_analysis::story::StoryReport;
 use rocetop_analysis::story::report::{Cause, EpisodeReport, Kind, NearEvidence};
@@ -68,7 +71,60 @@ fn flow() -> FlowReport {
             }],
             ..StoryReport::default()
         }),
+        data_dscp: vec![0],
+        answer_dscp: vec![0],
+        marks: Some(marks()),
+        habits: Some(habits()),
+        stuck: Some(StuckReport {
+            passed_bytes: 0,
+            bytes: 0,
+            psn: 0,
+            repeats: 0,
+            first_frame: FrameRef::Place(0),
+            last_frame: FrameRef::Place(0),
+            last_ns: 0,
+        }),
+        cm: Some(CmTerms {
+            exchange: 0,
+            path_mtu: Some(0),
+            ack_timeout_exponent: 0,
+            ack_timeout_ns: Some(0),
+            retry_count: 0,
+            rnr_retry: 0,
+        }),
         ..FlowReport::default()
+    }
+}
+
+fn marks() -> MarksReport {
+    let span = || {
+        let (first_frame, last_frame) = (FrameRef::Place(0), FrameRef::Place(0));
+        Some(SpanReport { count: 0, first_ns: 0, last_ns: 0, first_frame, last_frame })
+    };
+    MarksReport {
+        ce: span(),
+        ce_on_answers: span(),
+        cnp: span(),
+        fatal_nak: span(),
+        icrc_bad: span(),
+        dscp_change: span(),
+        ttl_change: span(),
+        vlan_change: span(),
+        below_mtu: span(),
+        below_mtu_bytes: Some(0),
+    }
+}
+
+fn habits() -> HabitsReport {
+    let frames = || vec![FrameRef::Place(0)];
+    HabitsReport {
+        empty_frames: frames(),
+        slot_frames: frames(),
+        step_frames: frames(),
+        cleared_mean_ns: Some(0),
+        cleared_max_ns: Some(0),
+        reaction: Some(ReactionReport { frames: frames(), ..ReactionReport::default() }),
+        ..HabitsReport::default()
     }
 }
 

@@ -56,6 +56,7 @@ pub(in crate::detect) fn flow() -> FlowReport {
         cnps: 0,
         ce: 0,
         story: None,
+        ..FlowReport::default()
     }
 }
 

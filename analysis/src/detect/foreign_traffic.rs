@@ -1,0 +1,74 @@
+//! Other traffic travels in the class of RoCE.
+//!
+//! # What it detects
+//! IP packets that are no RoCE with the DSCP of RoCE data, or tagged frames with its VLAN priority. It is
+//! information, and a warning where RoCE has a class of its own (a DSCP or priority other than 0) and others make up
+//! more than one percent of its bytes.
+//!
+//! # Why it hurts
+//! A lossless queue is sized for senders that slow down when told to. TCP fills it and RoCE is marked and paused for
+//! it; a pause of the class then stops both.
+//!
+//! # How it decides
+//! DSCP and priority of all IP packets that are no RoCE, against those of RoCE flows with at least sixteen data
+//! packets.
+//!
+//! # What could fool it
+//! A capture on a host may see packets before its network card maps or rewrites their class.
+//!
+//! # What to do next
+//! Give RoCE a DSCP of its own and map it to a queue of its own on every hop; find who else uses it. In tshark:
+//! `ip.dsfield.dscp == 26 && !(udp.dstport == 4791)`
+//!
+//! # References
+//! RFC 2474; IEEE 802.1Qbb; published practice of RoCE fabrics (a separate class or a separate network for training
+//! traffic).
+
+use super::{Finding, Judge, Rule, Severity};
+use crate::Ledger;
+use crate::mix::Foreign;
+use crate::survey::{Class, Survey};
+
+pub(super) const RULE: Rule = Rule {
+    code: "RT035",
+    name: "foreign_traffic",
+    title: "other traffic in the class of RoCE",
+    severity: Severity::Warning,
+    needs: "packets of all traffic",
+    source: include_str!("foreign_traffic.rs"),
+    judge: Judge::Survey(judge),
+};
+
+/// A warning from one byte in so many.
+const ONE_IN: u64 = 100;
+
+fn judge(survey: &Survey, ledger: &Ledger<'_>, report: &mut dyn FnMut(Finding)) {
+    let mix = ledger.mix();
+    let by_dscp = survey.dscp.iter().map(|(&dscp, class)| ("DSCP", dscp, class, mix.dscp(dscp)));
+    let by_pcp = survey.pcp.iter().map(|(&pcp, class)| ("priority", pcp, class, mix.pcp(pcp)));
+    for (what, value, class, foreign) in by_dscp.chain(by_pcp) {
+        // A few address lookups share the default class with everything.
+        if foreign.frames != 0 && (value != 0 || much(class, foreign)) {
+            report(found(ledger, what, value, class, foreign));
+        }
+    }
+}
+
+fn much(class: &Class, foreign: Foreign) -> bool {
+    foreign.bytes.0.saturating_mul(ONE_IN) >= class.bytes
+}
+
+fn found(ledger: &Ledger<'_>, what: &str, value: u8, class: &Class, foreign: Foreign) -> Finding {
+    let bytes = foreign.bytes.0;
+    let severity = if value != 0 && much(class, foreign) { Severity::Warning } else { Severity::Info };
+    let title =
+        format!("{} frames that are no RoCE share {what} {value} with {} RoCE flows", foreign.frames, class.flows);
+    Finding::of(&RULE, severity, title)
+        .during(foreign.first_at.0, foreign.last_at.0)
+        .shown_by(vec![ledger.frame(foreign.first), ledger.frame(foreign.last)])
+        .with("foreign_frames", foreign.frames)
+        .with("foreign_bytes", bytes)
+        .with("tcp_frames", foreign.tcp)
+        .with("roce_bytes", class.bytes)
+        .advice("Give RoCE a class of its own on every hop, and keep other traffic out of it.")
+}

@@ -1,0 +1,96 @@
+//! Several senders to one receiver at the same time.
+//!
+//! # What it detects
+//! Four hosts or more whose flows of data to one address overlap in time.
+//!
+//! # Why it hurts
+//! Their sum is more than the receiver's link: the last switch queues, marks, pauses or drops. Collectives do this at
+//! each step.
+//!
+//! # How it decides
+//! By the first and last packet of what each host sends there; the most that overlap is the figure. This says that
+//! they were at it in the same time span, not that their bursts met. When packets on the way there were marked CE, it
+//! says so.
+//!
+//! # What could fool it
+//! Long flows that send rarely overlap all the time. A tap at one sender sees only its own. Hence it is information.
+//!
+//! # What to do next
+//! If the receiver is slow or its flows are marked: spread the senders over time or over receivers (other collective
+//! algorithm, more channels), and look at the queue of the receiver's switch port.
+//!
+//! # References
+//! DCQCN (SIGCOMM 2015), section 2 (incast); DCTCP (SIGCOMM 2010), section 2.3.
+
+use std::collections::BTreeMap;
+
+use super::{Finding, Judge, Rule, Severity};
+use crate::Ledger;
+use crate::survey::{Pair, Survey};
+
+pub(super) const RULE: Rule = Rule {
+    code: "RT026",
+    name: "incast",
+    title: "several senders to one receiver at the same time",
+    severity: Severity::Info,
+    needs: "packets at the receiver",
+    source: include_str!("incast.rs"),
+    judge: Judge::Survey(judge),
+};
+
+/// Two or three are a ring or a tree.
+const SENDERS: u64 = 4;
+
+fn judge(survey: &Survey, _: &Ledger<'_>, report: &mut dyn FnMut(Finding)) {
+    let mut to: BTreeMap<&str, Vec<&Pair>> = BTreeMap::new();
+    for ((_, dst), pair) in survey.pairs.iter().filter(|(_, pair)| pair.queue_pairs != 0) {
+        to.entry(dst).or_default().push(pair);
+    }
+    for (dst, pairs) in to {
+        let most = overlap(&pairs);
+        if most < SENDERS {
+            continue;
+        }
+        let sum = |of: fn(&Pair) -> u64| pairs.iter().map(|&pair| of(pair)).sum::<u64>();
+        let ce = sum(|pair| pair.ce);
+        let marked = if ce != 0 { format!("; {ce} of their packets were marked") } else { String::new() };
+        let title = format!("{most} hosts sent to {dst} at the same time{marked}");
+        let first = pairs.iter().map(|p| p.first_ns).min().unwrap_or_default();
+        let last = pairs.iter().map(|p| p.last_ns).max().unwrap_or_default();
+        report(
+            Finding::of(&RULE, Severity::Info, title)
+                .during(first, last)
+                .with("receiver", dst.to_owned())
+                .with("senders", most)
+                .with("bytes", sum(|pair| pair.bytes))
+                .with("ce", ce)
+                .advice("Look at the queue of the receiver's port: marks, pauses and drops there."),
+        );
+    }
+}
+
+/// Most of them that are at it at once.
+fn overlap(pairs: &[&Pair]) -> u64 {
+    let mut edges: Vec<(u64, bool)> = pairs.iter().flat_map(|p| [(p.first_ns, false), (p.last_ns, true)]).collect();
+    // One that begins when another ends overlaps it.
+    edges.sort_unstable();
+    let (mut now, mut most) = (0u64, 0);
+    for (_, ends) in edges {
+        now = if ends { now.saturating_sub(1) } else { now + 1 };
+        most = most.max(now);
+    }
+    most
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_what_overlaps() {
+        let pair = |first_ns, last_ns| Pair { first_ns, last_ns, ..Pair::default() };
+        let all = [pair(0, 10), pair(5, 20), pair(10, 11), pair(12, 13), pair(30, 31)];
+        assert_eq!(overlap(&all.iter().collect::<Vec<_>>()), 3);
+        assert_eq!(overlap(&[]), 0);
+    }
+}

@@ -1,0 +1,168 @@
+//! What all connections of a capture add up to: by pair of hosts, and by traffic class. Findings that no single
+//! connection shows rest on it. Memory follows pairs of hosts, not packets.
+
+use std::collections::BTreeMap;
+
+use crate::detect::Case;
+use crate::report::FlowReport;
+
+/// Requests that a flow must carry at least to say something about its traffic class or its kind of recovery.
+const SOME: u64 = 16;
+
+/// Traffic of one source port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Port {
+    /// Queue pairs that are reached from it.
+    pub queue_pairs: u64,
+    /// Bytes of their flows.
+    pub bytes: u64,
+}
+
+/// Traffic from one host to another.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pair {
+    /// Flows that carry requests or READ responses, of connected queue pairs.
+    pub queue_pairs: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// By UDP source port; a flow that uses several is counted at its first.
+    pub ports: BTreeMap<u16, Port>,
+    /// Time of the first packet of these flows.
+    pub first_ns: u64,
+    /// Time of the last.
+    pub last_ns: u64,
+    /// Packets of all flows from the one to the other.
+    pub packets: u64,
+    /// Frames with a bad ICRC, of flows that were known.
+    pub icrc_bad: u64,
+    /// Flows that have such frames, and the first of them.
+    pub damaged: Vec<u32>,
+    /// CE marks on requests and responses.
+    pub ce: u64,
+}
+
+/// Traffic of RoCE in one DSCP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Class {
+    /// Flows that carry data in it.
+    pub flows: u64,
+    /// Bytes of these flows.
+    pub bytes: u64,
+}
+
+/// A flow of notifications alone: nobody answers to it and it answers nobody.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notifier {
+    /// Id of the flow.
+    pub flow: u32,
+    /// Its source, destination, and destination queue pair.
+    pub src: String,
+    #[allow(missing_docs, reason = "as src")]
+    pub dst: String,
+    #[allow(missing_docs, reason = "as src")]
+    pub dst_qp: u32,
+    /// Notifications.
+    pub cnps: u64,
+}
+
+/// Notifiers that are kept.
+const NOTIFIERS: usize = 1024;
+/// Damaged flows named for each pair of hosts.
+const DAMAGED: usize = 8;
+
+/// What connections add up to.
+#[derive(Clone, Debug, Default)]
+pub struct Survey {
+    /// By source and destination.
+    pub pairs: BTreeMap<(String, String), Pair>,
+    /// RoCE data by DSCP.
+    pub dscp: BTreeMap<u8, Class>,
+    /// RoCE data by the priority of its VLAN tag.
+    pub pcp: BTreeMap<u8, Class>,
+    /// Flows of notifications alone.
+    pub notifiers: Vec<Notifier>,
+    /// Reliable connections with some requests, and those of them whose answers were never seen.
+    pub reliable: u64,
+    /// Of these, the ones that nothing answered.
+    pub unanswered: u64,
+    /// Flows whose data is not ECN-capable, and the first.
+    pub not_capable: u64,
+    /// The first of these.
+    pub first_not_capable: Option<u32>,
+    /// Those of them that a mark could have helped: packets were missing or sent again, or they have a class of their own.
+    pub exposed: u64,
+    /// Flows whose data is ECN-capable.
+    pub capable: u64,
+    /// Time of the first packet of all flows.
+    pub first_ns: Option<u64>,
+    /// Time of the last.
+    pub last_ns: Option<u64>,
+}
+
+impl Survey {
+    /// Adds a connection.
+    pub fn add(&mut self, case: &Case<'_>) {
+        for (flow, peer) in case.directions() {
+            self.flow(flow);
+            if flow.transport == "RC" && flow.requests.packets >= SOME {
+                self.reliable += 1;
+                let answered = |p: &FlowReport| p.acks + p.naks.total() + p.responses.packets != 0;
+                self.unanswered += u64::from(!peer.is_some_and(answered));
+            }
+        }
+    }
+
+    fn flow(&mut self, flow: &FlowReport) {
+        self.first_ns = Some(self.first_ns.map_or(flow.first_ns, |t| t.min(flow.first_ns)));
+        self.last_ns = Some(self.last_ns.map_or(flow.last_ns, |t| t.max(flow.last_ns)));
+        if flow.transport == "CNP" && self.notifiers.len() < NOTIFIERS {
+            let (src, dst) = (flow.src.clone(), flow.dst.clone());
+            self.notifiers.push(Notifier { flow: flow.id, src, dst, dst_qp: flow.dst_qp, cnps: flow.cnps });
+        }
+        let data = flow.requests.packets + flow.responses.packets;
+        let pair = self.pairs.entry((flow.src.clone(), flow.dst.clone())).or_default();
+        pair.packets += flow.packets;
+        pair.icrc_bad += u64::from(flow.icrc_bad);
+        if flow.icrc_bad != 0 && pair.damaged.len() < DAMAGED {
+            pair.damaged.push(flow.id);
+        }
+        // Queue pair 1 is management, which has a class and ports of its own.
+        if data < SOME || flow.dst_qp <= 1 {
+            return;
+        }
+        pair.ce += flow.marks.as_ref().and_then(|m| m.ce.as_ref()).map_or(0, |ce| ce.count);
+        if flow.transport != "UD" {
+            pair.first_ns = if pair.queue_pairs == 0 { flow.first_ns } else { pair.first_ns.min(flow.first_ns) };
+            pair.last_ns = pair.last_ns.max(flow.last_ns);
+            pair.queue_pairs += 1;
+            pair.bytes += flow.bytes;
+            if let Some(&port) = flow.udp_sports.first() {
+                let port = pair.ports.entry(port).or_default();
+                port.queue_pairs += 1;
+                port.bytes += flow.bytes;
+            }
+        }
+        if let &[dscp] = flow.data_dscp.as_slice() {
+            let class = self.dscp.entry(dscp).or_default();
+            class.flows += 1;
+            class.bytes += flow.bytes;
+        }
+        if let [tag] = flow.vlan.as_slice() {
+            let class = self.pcp.entry(tag.pcp).or_default();
+            class.flows += 1;
+            class.bytes += flow.bytes;
+        }
+        if flow.class != "infiniband" {
+            match flow.data_ecn {
+                ecn if ecn.ect => self.capable += 1,
+                ecn if ecn.not_ect => {
+                    self.not_capable += 1;
+                    let missing = flow.requests.seen_again + flow.requests.gaps + flow.responses.gaps != 0;
+                    self.exposed += u64::from(missing || flow.data_dscp.iter().any(|&dscp| dscp != 0));
+                    self.first_not_capable.get_or_insert(flow.id);
+                }
+                _ => {}
+            }
+        }
+    }
+}

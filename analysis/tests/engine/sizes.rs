@@ -1,0 +1,82 @@
+//! Packet sizes: an MTU that both ends do not share, and the first message that does not pass.
+
+use rocetop_analysis::Severity;
+use rocetop_analysis::detect::Value;
+use rocetop_analysis::report::FrameRef;
+use rocetop_parsers::Facts;
+
+use crate::kit::{Tap, WRITE_FIRST, WRITE_LAST, WRITE_ONLY, Way, connection};
+
+/// ECT(0).
+const ECT: u8 = 2;
+
+fn put(tap: &mut Tap, way: Way, opcode: u8, psn: u32, payload: u32) {
+    tap.facts_at(way, Facts { tos: ECT, payload, dma_len: payload, ..Tap::facts(way, opcode, psn) });
+}
+
+#[test]
+fn each_side_has_its_own() {
+    let mut tap = Tap::default();
+    let (there, back) = connection();
+    for i in 0..5 {
+        put(&mut tap, there, WRITE_FIRST, 1000 + 2 * i, 4096);
+        put(&mut tap, there, WRITE_LAST, 1001 + 2 * i, 100);
+        tap.ack(back, 1001 + 2 * i, i + 1);
+        put(&mut tap, back, WRITE_FIRST, 7000 + 2 * i, 1024);
+        put(&mut tap, back, WRITE_LAST, 7001 + 2 * i, 100);
+        tap.ack(there, 7001 + 2 * i, i + 1);
+    }
+    let seen = tap.finish();
+    assert_eq!(seen.codes(Severity::Info), ["RT033"]);
+    let found = seen.found("RT033");
+    assert_eq!((found.severity, found.flow), (Severity::Info, Some(1)));
+    assert_eq!(found.title, "10.0.0.2 sends 1024 bytes a packet to 10.0.0.1, on a path MTU of 4096");
+    assert_eq!(found.frames, [FrameRef::Place(4), FrameRef::Place(28)]);
+}
+
+/// Ten small messages pass; the large one is sent `tries` times. Then `after`.
+fn hang(tries: u32, after: impl Fn(&mut Tap, Way)) -> Vec<&'static str> {
+    let mut tap = Tap::default();
+    let (there, back) = connection();
+    for i in 0..10 {
+        put(&mut tap, there, WRITE_ONLY, 1000 + i, 512);
+        tap.ack(back, 1000 + i, i + 1);
+    }
+    for _ in 0..tries {
+        put(&mut tap, there, WRITE_ONLY, 1010, 4096);
+        tap.wait(100_000_000);
+    }
+    after(&mut tap, back);
+    let seen = tap.finish();
+    if let Some(found) = seen.findings.iter().find(|f| f.code == "RT034") {
+        assert_eq!(found.frames, [FrameRef::Place(21), FrameRef::Place(20 + u64::from(tries))]);
+        let sizes = [("passed_bytes", Value::Number(512)), ("stuck_bytes", Value::Number(4096))];
+        assert_eq!(found.evidence.0[..2], sizes);
+    }
+    seen.codes(Severity::Warning).into_iter().filter(|code| *code > "RT019").collect()
+}
+
+#[test]
+fn the_first_large_message_hangs() {
+    assert_eq!(hang(5, |_, _| {}), ["RT034"]);
+}
+
+#[test]
+fn it_does_not() {
+    // At the end of the capture; answered late; refused.
+    assert!(hang(2, |_, _| {}).is_empty());
+    assert!(hang(5, |tap, back| _ = tap.ack(back, 1010, 11)).is_empty());
+    assert!(hang(5, |tap, back| _ = tap.nak(back, 1010, 10)).is_empty());
+}
+
+#[test]
+fn a_dead_peer_is_no_matter_of_size() {
+    let mut tap = Tap::default();
+    let (there, back) = connection();
+    put(&mut tap, there, WRITE_ONLY, 1000, 512);
+    tap.ack(back, 1000, 1);
+    for _ in 0..5 {
+        put(&mut tap, there, WRITE_ONLY, 1001, 512);
+    }
+    assert!(!tap.finish().codes(Severity::Info).contains(&"RT034"));
+}
