@@ -17,8 +17,8 @@ use crate::mix::Mix;
 use crate::pairing::Grade;
 use crate::pauses::PauseReport;
 use crate::report::{
-    CapableReport, ConnectionReport, EcnReport, FlowReport, FrameRef, IcrcReport, NaksReport, Opcodes, RequestsReport,
-    ResponsesReport, TotalsReport, VlanReport,
+    CapableReport, ConnectionReport, EcnReport, FlowReport, FrameRef, IcrcReport, NaksReport, Opcodes, RateReport,
+    RequestsReport, ResponsesReport, TotalsReport, VlanReport,
 };
 use crate::totals::Totals;
 
@@ -121,6 +121,11 @@ impl<'a> Ledger<'a> {
             ecn: EcnReport { not_ect, ect0, ect1, ce },
             cnp: t.cnps(),
             opcodes: Opcodes(t.opcodes.clone()),
+            rate: t.rate.series().map(|(first, width, bytes)| RateReport {
+                first_ns: first.0,
+                bin_ns: width.0,
+                bytes: bytes.to_vec(),
+            }),
             evicted: self.engine.evicted().into(),
             aged_out: self.engine.aged_out().into(),
         }

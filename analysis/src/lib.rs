@@ -6,6 +6,7 @@
 //! pairs, never with packets.
 #![forbid(unsafe_code)]
 
+mod bins;
 mod cm;
 mod copies;
 mod flow;
@@ -33,6 +34,7 @@ pub mod survey;
 pub mod taps;
 pub mod totals;
 
+pub use bins::Bins;
 pub use detect::{Finding, Severity};
 pub use engine::{Config, Engine, SHARDS};
 pub use event::{FrameNo, Packet};

@@ -31,6 +31,8 @@ pub struct TotalsReport {
     pub ecn: EcnReport,
     pub cnp: u64,
     pub opcodes: Opcodes,
+    /// Bytes of frames with a BTH over time; `None` without any, and for several taps together.
+    pub rate: Option<RateReport>,
     /// Flows that made room because the table was full.
     pub evicted: EvictedReport,
     /// Flows that made room because they had been idle for longer than allowed.
@@ -40,6 +42,7 @@ pub struct TotalsReport {
 impl TotalsReport {
     /// Adds the sums of another tap.
     pub fn add(&mut self, other: &Self) {
+        self.rate = None;
         self.frames += other.frames;
         self.bytes += other.bytes;
         self.roce_frames += other.roce_frames;
@@ -82,6 +85,17 @@ pub struct EcnReport {
     pub ect0: u64,
     pub ect1: u64,
     pub ce: u64,
+}
+
+/// Bytes over time, in bins of one width.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct RateReport {
+    /// When the first bin begins.
+    pub first_ns: u64,
+    /// How long each of them is.
+    pub bin_ns: u64,
+    /// Bytes on the wire in each.
+    pub bytes: Vec<u64>,
 }
 
 /// Flows that had to make room, and what they carried.

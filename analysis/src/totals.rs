@@ -4,6 +4,7 @@ use rocetop_parsers::facts::Class;
 use rocetop_parsers::ib::opcode::Opcode;
 use rocetop_parsers::{Bytes, Nanos};
 
+use crate::bins::Bins;
 use crate::event::Packet;
 
 /// Sums over all frames that were read.
@@ -31,6 +32,8 @@ pub struct Totals {
     pub icrc: [u64; 3],
     /// Frames with a BTH by opcode.
     pub opcodes: Box<[u64; 256]>,
+    /// Bytes on the wire of frames with a BTH, over time.
+    pub rate: Box<Bins>,
 }
 
 impl Default for Totals {
@@ -47,6 +50,7 @@ impl Default for Totals {
             ecn: [0; 4],
             icrc: [0; 3],
             opcodes: Box::new([0; 256]),
+            rate: Box::default(),
         }
     }
 }
@@ -87,6 +91,7 @@ impl Totals {
             if packet.facts.src.as_lid().is_none() {
                 bump(&mut self.ecn, usize::from(packet.facts.ecn()));
             }
+            self.rate.add(packet.at, packet.wire);
             bump(&mut self.icrc, packet.icrc as usize);
             bump(self.opcodes.as_mut(), usize::from(packet.facts.opcode.0));
         }
@@ -106,6 +111,7 @@ impl Totals {
         self.undecodable += other.undecodable;
         self.bytes += other.bytes;
         self.last = self.last.max(other.last);
+        self.rate.merge(&other.rate);
         sum(&mut self.ecn, &other.ecn);
         sum(&mut self.icrc, &other.icrc);
         sum(self.opcodes.as_mut(), other.opcodes.as_ref());

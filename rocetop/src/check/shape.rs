@@ -6,7 +6,7 @@ use rocetop_analysis::detect::{Evidence, Finding, Severity};
 use rocetop_analysis::exchanges::CmTerms;
 use rocetop_analysis::habits::{HabitsReport, ReactionReport};
 use rocetop_analysis::marks::{MarksReport, SpanReport, StuckReport};
-use rocetop_analysis::report::{ConnectionReport, FlowReport, FrameRef, TotalsReport, VlanReport};
+use rocetop_analysis::report::{ConnectionReport, FlowReport, FrameRef, RateReport, TotalsReport, VlanReport};
 use rocetop_analysis::story::StoryReport;
 use rocetop_analysis::story::report::{Cause, EpisodeReport, Kind, NearEvidence};
 use rocetop_parsers::Bytes;
@@ -34,7 +34,8 @@ pub(super) fn json(value: impl serde::Serialize) -> Value {
 
 /// The sums, with all opcodes: the report leaves out those that do not occur.
 fn totals() -> Value {
-    let mut totals = json(TotalsReport::default());
+    let rate = Some(RateReport { bytes: vec![0], ..RateReport::default() });
+    let mut totals = json(TotalsReport { rate, ..TotalsReport::default() });
     if let Some(slot) = totals.get_mut("opcodes") {
         *slot = Value::Object((0..=255).map(|code| (Opcode(code).to_string(), 0.into())).collect::<Map<_, _>>());
     }

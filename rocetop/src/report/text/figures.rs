@@ -25,6 +25,14 @@ pub(super) fn bytes(n: u64) -> String {
     scaled(n as f64, &["B", "kB", "MB", "GB", "TB", "PB"])
 }
 
+/// A bar for each figure, the highest one full: eight steps, and a dot for zero.
+pub(super) fn bars(figures: &[u64]) -> String {
+    const STEPS: [char; 9] = ['·', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let most = figures.iter().copied().max().unwrap_or(0).max(1);
+    let step = |&n: &u64| (u128::from(n) * 8).div_ceil(u128::from(most)) as usize;
+    figures.iter().filter_map(|n| STEPS.get(step(n))).collect()
+}
+
 /// Bits a second: `28.8 Mbit/s`.
 pub(super) fn rate(bytes: u64, ns: u64) -> Option<String> {
     (ns != 0).then(|| scaled(bytes as f64 * 8e9 / ns as f64, &["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"]))

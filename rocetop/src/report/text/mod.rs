@@ -13,13 +13,15 @@ use rocetop_analysis::detect::Findings;
 use rocetop_analysis::report::TotalsReport;
 
 use self::connections::Story;
-use self::figures::{bytes, count, counted, duration, rate, share, time};
+use self::figures::{bars, bytes, count, counted, duration, rate, share, time};
 use self::page::{BAD, DIM, GOOD, HEAD, PLAIN, Page};
 use super::select::Selection;
 use crate::source::CaptureSummary;
 
 /// Captures that are all named.
 const FILES: usize = 8;
+/// Bars that a picture of the rate needs.
+const BARS: usize = 8;
 
 /// What to show.
 #[derive(Clone, Debug)]
@@ -109,6 +111,14 @@ fn sums<W: Write>(page: &mut Page<'_, W>, t: &TotalsReport, captures: &[CaptureS
         && let Some(rate) = rate(t.bytes, last.since(first).0)
     {
         page.figures(PLAIN, "Rate     ", &[format!("{rate}, all frames, over {}", duration(last.since(first).0))])?;
+    }
+    if let Some(over_time) = &t.rate
+        && over_time.bytes.len() >= BARS
+    {
+        let peak = over_time.bytes.iter().max().and_then(|&most| rate(most, over_time.bin_ns)).unwrap_or_default();
+        let bins = format!("RoCE, {} a bar, {peak} at most", duration(over_time.bin_ns));
+        page.words(PLAIN, "         ", &bars(&over_time.bytes))?;
+        page.words(DIM, "         ", &bins)?;
     }
     if t.icrc.ok + t.icrc.bad + t.icrc.unknown == 0 {
         return Ok(());
