@@ -72,15 +72,18 @@ impl Bench {
     fn against_tcpdump(&mut self) -> Result<()> {
         let file = self.file(&SMALL)?;
         if !sh::has("tcpdump") {
-            self.row("CPU, small frames / tcpdump", "-".into(), "<= 1.2", "tcpdump is not installed".into());
+            self.row("CPU, counts / tcpdump", "-".into(), "<= 1.2", "tcpdump is not installed".into());
             return Ok(());
         }
         let words: [&OsStr; 5] =
             ["tcpdump".as_ref(), "-r".as_ref(), file.as_os_str(), "-w".as_ref(), "/dev/null".as_ref()];
-        let costs = interleaved(&[self.analyze(&file, &[]), Line::new(&words)], ROUNDS)?;
-        if let [ours, theirs] = costs.as_slice() {
-            let how = format!("{} / {} (tcpdump -r FILE -w /dev/null)", cpu(ours), cpu(theirs));
-            self.row("CPU, small frames / tcpdump", ratio(ours, theirs), "<= 1.2", how);
+        let counts = self.analyze(&file, &["--no-stories"]);
+        let costs = interleaved(&[counts, Line::new(&words), self.analyze(&file, &[])], ROUNDS)?;
+        if let [counts, theirs, whole] = costs.as_slice() {
+            let how = format!("{} / {} (--no-stories; tcpdump -r FILE -w /dev/null)", cpu(counts), cpu(theirs));
+            self.row("CPU, counts / tcpdump", ratio(counts, theirs), "<= 1.2", how);
+            let how = format!("{} / {} (stories and findings; --no-stories)", cpu(whole), cpu(counts));
+            self.row("CPU, stories / counts", ratio(whole, counts), "<= 1.6", how);
         }
         Ok(())
     }
@@ -163,6 +166,13 @@ impl Bench {
             if plan.flows == FLOOD.flows {
                 let each = own / u64::from(plan.flows);
                 self.row("memory, a flow of the flood", format!("{each} B"), "<= 400 B", "of the line above".into());
+            }
+            if plan.flows == MANY.flows
+                && let [counts] = interleaved(&[self.analyze(&file, &["--no-stories"])], 3)?.as_slice()
+            {
+                let story = own.saturating_sub(counts.peak) * 2 / u64::from(plan.flows);
+                let how = "both ends send and wait for 32 answers each; --no-stories taken off".into();
+                self.row("memory, story of a connection", format!("{story} B"), "<= 2048 B", how);
             }
         }
         Ok(())
