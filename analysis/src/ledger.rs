@@ -8,6 +8,7 @@ use crate::detect::{self, Findings};
 use crate::engine::Engine;
 use crate::event::FrameNo;
 use crate::flow::{Flow, Index, NONE, SEVERAL};
+use crate::focus::Focus;
 use crate::pairing::Grade;
 use crate::report::{
     ConnectionReport, EcnReport, FlowReport, FrameRef, IcrcReport, NaksReport, Opcodes, RequestsReport,
@@ -109,6 +110,7 @@ impl<'a> Ledger<'a> {
             ecn: EcnReport { not_ect, ect0, ect1, ce },
             cnp: t.cnps(),
             opcodes: Opcodes(t.opcodes.clone()),
+            message_ns: self.engine.tells().then(|| self.engine.messages()),
             evicted: self.engine.evicted().into(),
             aged_out: self.engine.aged_out().into(),
         }
@@ -121,6 +123,27 @@ impl<'a> Ledger<'a> {
             Some(name) if self.files.len() > 1 => FrameRef::In(format!("{name}:{}", frame.place())),
             _ => FrameRef::Place(frame.place()),
         }
+    }
+
+    /// The frame that is found so; the first of those that two files of the same name have.
+    #[must_use]
+    pub fn place(&self, frame: &FrameRef) -> Option<FrameNo> {
+        match frame {
+            FrameRef::Place(place) => Some(FrameNo::new(0, *place)),
+            FrameRef::In(text) => {
+                let (name, place) = text.rsplit_once(':')?;
+                let file = self.files.iter().position(|file| file == name)?;
+                Some(FrameNo::new(u16::try_from(file).ok()?, place.parse().ok()?))
+            }
+        }
+    }
+
+    /// What a second pass needs to look closely at a flow and the other direction.
+    #[must_use]
+    pub fn focus(&self, id: u32) -> Option<Focus> {
+        let &(shard, index) = self.order.get(id as usize)?;
+        let flow = flow_at(self.engine, (shard, index))?;
+        Some(Focus::on(flow.key, flow_at(self.engine, (shard, flow.peer)).map(|peer| peer.key)))
     }
 
     /// Time of the last frame, in nanoseconds since 1970.

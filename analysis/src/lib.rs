@@ -9,6 +9,7 @@
 mod cm;
 mod copies;
 mod flow;
+mod focus;
 mod headers;
 mod hunt;
 mod ledger;
@@ -29,6 +30,7 @@ pub mod totals;
 pub use detect::{Finding, Severity};
 pub use engine::{Config, Engine, SHARDS};
 pub use event::{FrameNo, Packet};
+pub use focus::Focus;
 pub use ledger::Ledger;
 pub use pairing::Grade;
 pub use shard::Evicted;

@@ -10,6 +10,7 @@ use rocetop_parsers::ib::opcode::Opcode;
 use crate::pairing::Grade;
 use crate::shard::Evicted;
 use crate::story::StoryReport;
+use crate::story::report::Spread;
 
 /// Sums over all frames.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -28,6 +29,9 @@ pub struct TotalsReport {
     pub ecn: EcnReport,
     pub cnp: u64,
     pub opcodes: Opcodes,
+    /// From the first packet of a message to its answer, over all flows and to a hundredth. `None` without stories, and
+    /// for several taps, which see the same messages.
+    pub message_ns: Option<Spread>,
     /// Flows that made room because the table was full.
     pub evicted: EvictedReport,
     /// Flows that made room because they had been idle for longer than allowed.
@@ -57,6 +61,7 @@ impl TotalsReport {
         for (sum, n) in self.opcodes.0.iter_mut().zip(other.opcodes.0.iter()) {
             *sum += n;
         }
+        self.message_ns = None;
         self.evicted.add(other.evicted);
         self.aged_out.add(other.aged_out);
     }

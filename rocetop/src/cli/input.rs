@@ -60,6 +60,7 @@ impl Input {
                 most_flows: self.max_flows,
                 idle: self.idle.map(|s| Nanos(s.saturating_mul(1_000_000_000))),
                 stories: !self.no_stories,
+                focus: None,
             },
             filter: self.filter.as_deref().map(Filter::new).transpose()?,
         };
