@@ -9,6 +9,7 @@ use crate::engine::Engine;
 use crate::event::FrameNo;
 use crate::flow::{Flow, Index, NONE, SEVERAL};
 use crate::focus::Focus;
+use crate::members::Members;
 use crate::pairing::Grade;
 use crate::report::{
     ConnectionReport, EcnReport, FlowReport, FrameRef, IcrcReport, NaksReport, Opcodes, RequestsReport,
@@ -144,6 +145,15 @@ impl<'a> Ledger<'a> {
         let &(shard, index) = self.order.get(id as usize)?;
         let flow = flow_at(self.engine, (shard, index))?;
         Some(Focus::on(flow.key, flow_at(self.engine, (shard, flow.peer)).map(|peer| peer.key)))
+    }
+
+    /// What a second pass needs to know the packets of these flows again.
+    #[must_use]
+    pub fn members(&self, ids: impl IntoIterator<Item = u32>) -> Members {
+        let mut members = Members::default();
+        let seats = ids.into_iter().filter_map(|id| self.order.get(id as usize));
+        seats.filter_map(|&seat| flow_at(self.engine, seat)).for_each(|flow| members.add(flow));
+        members
     }
 
     /// Time of the last frame, in nanoseconds since 1970.

@@ -5,7 +5,7 @@ use rocetop_analysis::Grade;
 use rocetop_analysis::detect::{Evidence, Finding, Severity};
 use rocetop_analysis::report::{ConnectionReport, FlowReport, FrameRef, TotalsReport, VlanReport};
 use rocetop_analysis::story::StoryReport;
-use rocetop_analysis::story::report::{Cause, EpisodeReport, Kind, NearEvidence};
+use rocetop_analysis::story::report::{Cause, EpisodeReport, Kind, NearEvidence, Spread};
 use rocetop_parsers::Bytes;
 use rocetop_parsers::ib::opcode::Opcode;
 use serde_json::{Map, Value};
@@ -31,7 +31,7 @@ pub(super) fn json(value: impl serde::Serialize) -> Value {
 
 /// The sums, with all opcodes: the report leaves out those that do not occur.
 fn totals() -> Value {
-    let mut totals = json(TotalsReport::default());
+    let mut totals = json(TotalsReport { message_ns: Some(Spread::default()), ..TotalsReport::default() });
     if let Some(slot) = totals.get_mut("opcodes") {
         *slot = Value::Object((0..=255).map(|code| (Opcode(code).to_string(), 0.into())).collect::<Map<_, _>>());
     }
