@@ -4,15 +4,17 @@
 //! the shards and gets their packets alone; [`Engine::merge`] puts the parts together. So one thread and many compute
 //! the same thing.
 
-use hdrhistogram::Histogram as Precise;
 use rocetop_parsers::facts::Class;
 use rocetop_parsers::icrc::Icrc;
 use rocetop_parsers::{Addr, Bytes, Detail, Facts, Nanos};
 
 use crate::event::Packet;
+use crate::focus::Focus;
 use crate::mix::Mix;
 use crate::pauses::Pauses;
 use crate::shard::{Evicted, Shard};
+use crate::story::Times;
+use crate::story::report::Spread;
 use crate::totals::Totals;
 
 /// Virtual shards.
@@ -28,12 +30,14 @@ pub struct Config {
     pub idle: Option<Nanos>,
     /// Whether stories are told: what was lost, why it was sent again, how long it took. Counts need none.
     pub stories: bool,
+    /// The connection that a second pass looks at closely.
+    pub focus: Option<Focus>,
 }
 
 impl Default for Config {
     fn default() -> Self {
         // A bit over a million: four hundred megabytes in a flood of single packets.
-        Self { most_flows: 1 << 20, idle: None, stories: true }
+        Self { most_flows: 1 << 20, idle: None, stories: true, focus: None }
     }
 }
 
@@ -45,7 +49,7 @@ pub struct Engine {
     pauses: Pauses,
     mix: Mix,
     /// Times of all messages.
-    messages: Precise<u32>,
+    messages: Times,
     /// Whether stories are told.
     tells: bool,
     /// The shards that are this part's, one bit each.
@@ -69,7 +73,7 @@ impl Engine {
             totals: Totals::default(),
             pauses: Pauses::default(),
             mix: Mix::default(),
-            messages: precise(),
+            messages: Times::default(),
             tells: config.stories,
             owned: (0..SHARDS).filter(|shard| shard % parts == part).fold(0, |all, shard| all | 1 << shard),
         }
@@ -123,8 +127,7 @@ impl Engine {
             whole.totals.merge(&part.totals);
             whole.mix.merge(&part.mix);
             whole.pauses.merge(part.pauses);
-            // Fails where one of them cannot grow; both do.
-            let _ = whole.messages.add(&part.messages);
+            whole.messages.merge(&part.messages);
             for (index, shard) in part.shards.into_iter().enumerate() {
                 if part.owned >> index & 1 == 1
                     && let Some(slot) = whole.shards.get_mut(index)
@@ -140,16 +143,24 @@ impl Engine {
         whole
     }
 
+    /// Takes over what a second pass over the same packets, merged too, tells of the connection in focus.
+    pub fn look_closer(&mut self, focus: &Focus, second: Self) {
+        let index = focus.shard();
+        if let Some((slot, shard)) = self.shards.get_mut(index).zip(second.shards.into_iter().nth(index)) {
+            *slot = shard;
+        }
+    }
+
     /// Sums over all frames.
     #[must_use]
     pub fn totals(&self) -> &Totals {
         &self.totals
     }
 
-    /// Times of all messages, from the first packet to the answer, in nanoseconds.
+    /// Times of all messages, from the first packet to the answer.
     #[must_use]
-    pub fn messages(&self) -> &Precise<u32> {
-        &self.messages
+    pub fn messages(&self) -> Spread {
+        self.messages.spread()
     }
 
     /// Flows that had to make room because the table was full.
@@ -181,15 +192,9 @@ impl Engine {
     }
 }
 
-/// Exact to a hundredth, in nanoseconds up to an hour: a queue pair that was silent for longer is another matter.
-fn precise() -> Precise<u32> {
-    const HOUR: u64 = 3_600_000_000_000;
-    Precise::new_with_bounds(1, HOUR, 2).expect("fails only for bounds that are none")
-}
-
 /// The shard of a frame: the same for both directions of a pair of addresses, 0 for a frame without any.
 #[inline(always)]
-fn shard_of(src: Addr, dst: Addr) -> usize {
+pub(crate) fn shard_of(src: Addr, dst: Addr) -> usize {
     const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
     let half = |addr: Addr| {
         let n = u128::from_le_bytes(addr.0);

@@ -12,7 +12,9 @@ use crate::engine::Engine;
 use crate::event::FrameNo;
 use crate::exchanges::{CmTerms, Exchange, ExchangeReport};
 use crate::flow::{Flow, Index, NONE, SEVERAL};
+use crate::focus::Focus;
 use crate::marks::Mark;
+use crate::members::Members;
 use crate::mix::Mix;
 use crate::pairing::Grade;
 use crate::pauses::PauseReport;
@@ -126,6 +128,7 @@ impl<'a> Ledger<'a> {
                 bin_ns: width.0,
                 bytes: bytes.to_vec(),
             }),
+            message_ns: self.engine.tells().then(|| self.engine.messages()),
             evicted: self.engine.evicted().into(),
             aged_out: self.engine.aged_out().into(),
         }
@@ -164,6 +167,36 @@ impl<'a> Ledger<'a> {
         // The latest before it began: queue pair numbers are used again.
         let &(_, id) = known.iter().rev().find(|(frame, _)| *frame < flow.first_frame)?;
         exchange_at(self.engine, *self.exchanges.get(id as usize)?)?.terms(id)
+    }
+
+    /// The frame that is found so; the first of those that two files of the same name have.
+    #[must_use]
+    pub fn place(&self, frame: &FrameRef) -> Option<FrameNo> {
+        match frame {
+            FrameRef::Place(place) => Some(FrameNo::new(0, *place)),
+            FrameRef::In(text) => {
+                let (name, place) = text.rsplit_once(':')?;
+                let file = self.files.iter().position(|file| file == name)?;
+                Some(FrameNo::new(u16::try_from(file).ok()?, place.parse().ok()?))
+            }
+        }
+    }
+
+    /// What a second pass needs to look closely at a flow and the other direction.
+    #[must_use]
+    pub fn focus(&self, id: u32) -> Option<Focus> {
+        let &(shard, index) = self.order.get(id as usize)?;
+        let flow = flow_at(self.engine, (shard, index))?;
+        Some(Focus::on(flow.key, flow_at(self.engine, (shard, flow.peer)).map(|peer| peer.key)))
+    }
+
+    /// What a second pass needs to know the packets of these flows again.
+    #[must_use]
+    pub fn members(&self, ids: impl IntoIterator<Item = u32>) -> Members {
+        let mut members = Members::default();
+        let seats = ids.into_iter().filter_map(|id| self.order.get(id as usize));
+        seats.filter_map(|&seat| flow_at(self.engine, seat)).for_each(|flow| members.add(flow));
+        members
     }
 
     /// Time of the last frame, in nanoseconds since 1970.

@@ -13,6 +13,7 @@ use crate::marks::{MarksReport, StuckReport};
 use crate::pairing::Grade;
 use crate::shard::Evicted;
 use crate::story::StoryReport;
+use crate::story::report::Spread;
 
 /// Sums over all frames.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -33,6 +34,9 @@ pub struct TotalsReport {
     pub opcodes: Opcodes,
     /// Bytes of frames with a BTH over time; `None` without any, and for several taps together.
     pub rate: Option<RateReport>,
+    /// From the first packet of a message to its answer, over all flows and to a hundredth. `None` without stories, and
+    /// for several taps, which see the same messages.
+    pub message_ns: Option<Spread>,
     /// Flows that made room because the table was full.
     pub evicted: EvictedReport,
     /// Flows that made room because they had been idle for longer than allowed.
@@ -63,6 +67,7 @@ impl TotalsReport {
         for (sum, n) in self.opcodes.0.iter_mut().zip(other.opcodes.0.iter()) {
             *sum += n;
         }
+        self.message_ns = None;
         self.evicted.add(other.evicted);
         self.aged_out.add(other.aged_out);
     }

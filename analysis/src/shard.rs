@@ -4,7 +4,6 @@ use std::hash::{BuildHasher, Hasher};
 
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
-use hdrhistogram::Histogram as Precise;
 use rocetop_parsers::ib::cm::CmMessage;
 use rocetop_parsers::ib::opcode::{Opcode, Traits, Transport};
 use rocetop_parsers::icrc::Icrc;
@@ -15,10 +14,11 @@ use crate::engine::Config;
 use crate::event::Packet;
 use crate::exchanges::Exchanges;
 use crate::flow::{Flow, Index, Key, NONE};
+use crate::focus::Focus;
 use crate::habits::is_slot;
 use crate::marks::Mark;
 use crate::pairing::Grade;
-use crate::story::Telling;
+use crate::story::{Telling, Times};
 
 /// Flows that had to make room, so that the sums stay checkable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,6 +45,29 @@ impl std::iter::Sum for Evicted {
 const SAMPLE: usize = 8;
 /// Episodes of a shard beyond the few that every flow may keep: 64 shards keep five megabytes of them.
 const ROOM: u32 = 1024;
+/// Episodes of a connection in focus: 75 megabytes of them.
+const FOCUS_ROOM: u32 = 1 << 20;
+
+/// How stories are told here.
+#[derive(Debug)]
+struct Stories {
+    /// Whether they are.
+    on: bool,
+    /// The episodes that there is room for beyond each flow's own few.
+    room: u32,
+    /// The connection that is looked at closely, and the room that it has for itself.
+    focus: Option<Focus>,
+    focus_room: u32,
+}
+
+impl Stories {
+    #[inline(always)]
+    fn of<'a>(&'a mut self, key: &Key, messages: &'a mut Times) -> Telling<'a> {
+        let closely = self.focus.is_some_and(|focus| focus.is_on(key));
+        let room = if closely { &mut self.focus_room } else { &mut self.room };
+        Telling { on: self.on, messages, room, closely }
+    }
+}
 
 /// One shard.
 #[derive(Debug)]
@@ -59,9 +82,7 @@ pub(crate) struct Shard {
     most: usize,
     idle: Option<Nanos>,
     hand: usize,
-    /// Whether stories are told, and the episodes that there is room for beyond each flow's own few.
-    stories: bool,
-    room: u32,
+    stories: Stories,
     /// Dropped because the table was full.
     pub(crate) evicted: Evicted,
     /// Dropped because they had been idle for longer than the option allows.
@@ -102,8 +123,7 @@ impl Shard {
             most: most.max(2),
             idle: config.idle,
             hand: 0,
-            stories: config.stories,
-            room: ROOM,
+            stories: Stories { on: config.stories, room: ROOM, focus: config.focus, focus_room: FOCUS_ROOM },
             evicted: Evicted::default(),
             aged_out: Evicted::default(),
         }
@@ -124,7 +144,7 @@ impl Shard {
 
     /// Adds a packet that carries a BTH.
     #[inline(always)]
-    pub(crate) fn packet(&mut self, packet: &Packet, messages: &mut Precise<u32>) {
+    pub(crate) fn packet(&mut self, packet: &Packet, messages: &mut Times) {
         let facts = &packet.facts;
         let traits = facts.opcode.traits();
         let key = Key::of(facts);
@@ -146,10 +166,10 @@ impl Shard {
     }
 
     #[inline(always)]
-    fn add(&mut self, index: Index, packet: &Packet, traits: Traits, messages: &mut Precise<u32>) {
+    fn add(&mut self, index: Index, packet: &Packet, traits: Traits, messages: &mut Times) {
         let i = index as usize;
-        let mut telling = Telling { on: self.stories, messages: &mut *messages, room: &mut self.room };
         let Some(flow) = self.flows.get_mut(i) else { return };
+        let mut telling = self.stories.of(&flow.key, &mut *messages);
         let peer = flow.peer;
         if peer != NONE && (packet.facts.opcode == Opcode::CNP || is_slot(&packet.facts)) {
             signal(&mut self.flows, peer, packet);
@@ -174,10 +194,10 @@ impl Shard {
 
     /// The packet that told which flow is the other direction is an answer to it.
     #[cold]
-    fn catch_up(&mut self, index: Index, packet: &Packet, traits: Traits, messages: &mut Precise<u32>) {
+    fn catch_up(&mut self, index: Index, packet: &Packet, traits: Traits, messages: &mut Times) {
         let Some(peer) = self.flows.get(index as usize).map(|f| f.peer).filter(|&p| p != NONE) else { return };
-        let mut telling = Telling { on: self.stories, messages, room: &mut self.room };
         if let Ok([flow, peer]) = self.flows.get_disjoint_mut([index as usize, peer as usize]) {
+            let mut telling = self.stories.of(&flow.key, messages);
             flow.catch_up(packet, traits, peer, &mut telling);
         }
     }

@@ -68,23 +68,24 @@ impl Flow {
             let answered = self.peer != crate::flow::NONE && self.recovers();
             let twin = double == Double::AtOnce;
             let request = Request { mark, psn: facts.psn, stamp, sight, read, twin, answered };
-            self.story_from_first().request(&request, telling);
+            self.story_from_first(telling.closely).request(&request, telling);
         } else if let Some(peer) = peer
             && peer.counters.has_requests()
             && let Some(answer) = answer(facts, traits, missing)
         {
             let next = peer.counters.next_psn;
-            peer.story_from_first().answer(answer, mark, next, telling);
+            peer.story_from_first(telling.closely).answer(answer, mark, next, telling);
         }
     }
 
     /// The story, begun with the first request if it was not yet.
     #[inline(always)]
-    fn story_from_first(&mut self) -> &mut Story {
+    fn story_from_first(&mut self, closely: bool) -> &mut Story {
         let Opening { starts, ends, ack_req } = self.opening;
         let (psn, at) = (self.counters.first_psn, self.counters.first);
         let first = Mark { frame: self.first_frame, at };
-        self.story.get_or_insert_with(|| Box::new(Story::starting(Stamp { psn, at, starts, ends, ack_req }, first)))
+        let stamp = Stamp { psn, at, starts, ends, ack_req };
+        self.story.get_or_insert_with(|| Box::new(Story::starting(stamp, first, closely)))
     }
 
     /// The story as the report has it; `None` where the flow carries no requests.
@@ -108,7 +109,8 @@ impl Flow {
             most_in_flight: if numbered(self.transport) { self.most_in_flight } else { 0 },
         };
         let first = Mark { frame: self.first_frame, at: self.counters.first };
-        let none = || Story::starting(Stamp { psn: self.counters.first_psn, at: first.at, ..Stamp::default() }, first);
+        let stamp = Stamp { psn: self.counters.first_psn, at: first.at, ..Stamp::default() };
+        let none = || Story::starting(stamp, first, false);
         Some(match &self.story {
             Some(story) => story.report(&around, frame),
             None => none().report(&around, frame),

@@ -2,7 +2,8 @@
 //!
 //! Owns everything that touches the outside. [`pcap`] turns bytes into records without doing any I/O; [`source`] does
 //! the I/O and hands out frames in the order of time; [`run`] takes them through walker, ICRC and engine, [`taps`] those
-//! of several vantage points side by side; [`report`] shows what came of it; [`check`] holds it against what was
+//! of several vantage points side by side; [`report`] shows what came of it, [`save`] writes the
+//! frames out again; [`check`] holds it against what was
 //! expected; [`cli`] is what people type. May use: the parsers and the analysis, and never the other way round.
 
 pub mod check;
@@ -12,5 +13,6 @@ pub mod filter;
 pub mod pcap;
 pub mod report;
 pub mod run;
+pub mod save;
 pub mod source;
 pub mod taps;

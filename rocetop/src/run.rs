@@ -2,7 +2,7 @@
 
 mod team;
 
-use rocetop_analysis::{Config, Engine, Packet, SHARDS};
+use rocetop_analysis::{Config, Engine, Focus, Packet, SHARDS};
 use rocetop_parsers::facts::Class;
 use rocetop_parsers::ib::transport::plausible;
 use rocetop_parsers::icrc::{self, Icrc};
@@ -65,6 +65,35 @@ fn alone(mut timeline: Timeline, options: &Options, mut progress: impl FnMut(Byt
     Outcome { engine: Engine::merge(vec![engine]), captures: timeline.summaries() }
 }
 
+/// A second pass over the same captures, for the connection in `focus` alone. The outcome's engine is for
+/// [`Engine::look_closer`]; whether the captures are still the same is for the caller to see.
+pub fn again(
+    mut timeline: Timeline,
+    options: &Options,
+    focus: Focus,
+    mut progress: impl FnMut(Bytes, Option<Bytes>),
+) -> Outcome {
+    let mut engine = Engine::new(Config { focus: Some(focus), ..options.engine });
+    let mut filter = options.filter.as_ref().map(Filter::compiled);
+    loop {
+        let read = timeline.batch(BATCH, |frame| {
+            let mut packet = Packet::default();
+            if filter.as_mut().is_none_or(|f| f.passes(&frame))
+                && look(&frame, &mut packet)
+                && focus.concerns(&packet.facts)
+            {
+                feed(&mut engine, &frame, &packet);
+            }
+        });
+        if read == 0 {
+            break;
+        }
+        let (done, total) = timeline.progress();
+        progress(done, total);
+    }
+    Outcome { engine: Engine::merge(vec![engine]), captures: timeline.summaries() }
+}
+
 /// One frame through walker, ICRC and engine. Returns what the engine took, for who matches it with other taps.
 #[inline(always)]
 pub(crate) fn account(engine: &mut Engine, frame: &Frame<'_>) -> Option<Packet> {
@@ -73,16 +102,22 @@ pub(crate) fn account(engine: &mut Engine, frame: &Frame<'_>) -> Option<Packet> 
         engine.undecodable(packet.wire);
         return None;
     }
-    engine.packet(&packet);
-    if let Some(detail) = detail(frame.bytes, &packet.facts) {
-        engine.detail(&packet, &detail);
-    }
+    feed(engine, frame, &packet);
     Some(packet)
+}
+
+/// A frame that was looked at goes into the engine, with what it carries beside its facts.
+#[inline(always)]
+fn feed(engine: &mut Engine, frame: &Frame<'_>, packet: &Packet) {
+    engine.packet(packet);
+    if let Some(detail) = detail(frame.bytes, &packet.facts) {
+        engine.detail(packet, &detail);
+    }
 }
 
 /// One frame through walker and ICRC. `false` for one that ends too early, or of a link type that nobody here knows.
 #[inline(always)]
-fn look(frame: &Frame<'_>, packet: &mut Packet) -> bool {
+pub(crate) fn look(frame: &Frame<'_>, packet: &mut Packet) -> bool {
     let wire = Bytes(u64::from(frame.wire_len));
     let (facts, icrc) = (Facts::default(), Icrc::Unknown);
     *packet = Packet { frame: frame.number, at: frame.ts, wire, iface: frame.iface, facts, icrc };

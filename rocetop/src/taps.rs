@@ -11,7 +11,7 @@ use rocetop_parsers::Bytes;
 
 use crate::filter::{Compiled, Filter};
 use crate::run::{Options, Outcome, account};
-use crate::source::{Frame, OpenError, Stop, Timeline};
+use crate::source::{Frame, OpenError, Stop, Timeline, reads_once};
 
 /// Most taps: each is matched with each.
 pub const MOST: usize = 64;
@@ -116,8 +116,7 @@ pub fn run(
 /// How far each capture's clock is ahead of the first one's, as far as their first packets tell.
 fn clocks(paths: &[PathBuf], options: &Options, stop: &Stop) -> Result<Vec<i64>, OpenError> {
     let mut meeting = Meeting::new(paths.len());
-    let twice = |path: &PathBuf| std::fs::metadata(path).is_ok_and(|m| m.is_file());
-    if !paths.iter().all(twice) {
+    if paths.iter().any(|path| reads_once(path)) {
         return Ok(meeting.clocks());
     }
     let open = |path: &PathBuf| Tap::open(path, options, stop);

@@ -48,6 +48,9 @@ fn exit_codes() {
         (&["analyze", RNR, "--host", "node-1"], 2),
         (&["analyze", RNR, "missing.pcap"], 2),
         (&["analyze", "-", "-"], 2),
+        (&["analyze", RNR, "--flow", "9"], 2),
+        (&["analyze", RNR, "--flow", "0", "--no-stories"], 2),
+        (&["analyze", "--taps", "--flow", "0", RNR, LOSS], 2),
         (&["explain"], 0),
         (&["explain", "RT000"], 2),
     ] {
@@ -116,7 +119,7 @@ fn the_contract_is_kept() {
     const CAPTURE: &str = "path format link_type frames bytes first_ns last_ns complete problem";
     const TOTALS: &str = "frames roce_frames rocev1_frames infiniband_frames pfc_frames other_frames \
                           undecodable_frames mirror_copies icrc.ok icrc.bad icrc.unknown ecn.not_ect ecn.ect0 ecn.ect1 \
-                          ecn.ce cnp opcodes";
+                          ecn.ce cnp opcodes message_ns.count message_ns.p50 message_ns.p99 message_ns.max";
     const FLOW: &str = "id src dst dst_qp transport epoch udp_sports dscp vlan ttl packets bytes first_ns last_ns \
                         connection icrc_bad requests.packets requests.first_psn requests.next_psn requests.messages \
                         requests.seen_again requests.behind requests.filled requests.gaps requests.gap_psns \
@@ -190,6 +193,32 @@ fn a_choice_of_connections() {
     assert_eq!(report(&["--qpn", "32", LOSS])["totals"], report(&[LOSS])["totals"]);
     let none = run(&["analyze", "--qpn", "99", LOSS]);
     assert!(none.code == Some(0) && none.out.contains("No connection fits the selection."), "{none:?}");
+}
+
+#[test]
+fn the_story_of_one_flow() {
+    let all = report(&[LOSS]);
+    for flow in ["2", "3"] {
+        let one = report(&["--flow", flow, LOSS]);
+        assert_eq!((flows(&one), &one["totals"]), (vec![2, 3], &all["totals"]));
+        let ids = |r: &Value| r["connections"].as_array().unwrap().iter().map(|c| c["id"].clone()).collect::<Vec<_>>();
+        assert_eq!(ids(&one), [1]);
+        let found = one["findings"].as_array().unwrap();
+        assert!(!found.is_empty() && found.iter().all(|f| f["connection"] == 1), "{found:?}");
+        for (near, far) in one["flows"].as_array().unwrap().iter().zip(&all["flows"].as_array().unwrap()[2..]) {
+            assert_eq!(near["story"]["episodes"], far["story"]["episodes"]);
+            assert_eq!(near["requests"], far["requests"]);
+        }
+    }
+    let ran = run(&["analyze", "--flow", "2", LOSS]);
+    assert_eq!((ran.code, ran.err.as_str(), ran.out.matches("\n#").count()), (Some(0), "", 1));
+    // Together with other parts of a selection.
+    assert_eq!(flows(&report(&["--flow", "2", "--qpn", "0x20", LOSS])), [2, 3]);
+    assert_eq!(flows(&report(&["--flow", "2", "--qpn", "33", LOSS])), [0; 0]);
+    let ran = run(&["analyze", "--flow", "2", "--qpn", "33", LOSS]);
+    assert!(ran.out.contains("does not fit the other parts of the selection"), "{}", ran.out);
+    let ran = run(&["analyze", "--flow", "8", LOSS]);
+    assert!(ran.err.contains("there is no flow 8: there are 8, from 0 to 7"), "{}", ran.err);
 }
 
 #[test]
@@ -375,7 +404,9 @@ fn pages_have_80_columns() {
         let name = capture.file_name().unwrap().to_str().unwrap().to_owned();
         let ran = run(&["analyze", "--top", "1000", &name]);
         assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{name}");
-        reports.push((name, ran.out));
+        let story = run(&["analyze", "--flow", "0", &name, &name]);
+        assert_eq!((story.code, story.err.as_str()), (Some(0), ""), "{name}");
+        reports.extend([(format!("{name} twice"), story.out), (name, ran.out)]);
     }
     for args in [&["--help"][..], &["analyze", "--help"], &["explain"], &["explain", "RT004"]] {
         reports.push((args.join(" "), run(args).out));

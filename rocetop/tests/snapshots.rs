@@ -70,6 +70,14 @@ fn texts() {
 }
 
 #[test]
+fn stories() {
+    check("story_ack_loss", &["analyze", "--flow", "0", "07c_write_ackloss10pct.e1.pcap.gz"]);
+    check("story_rnr", &["analyze", "--flow", "0", "10a_rnr.e1.pcap"]);
+    check("story_dead_peer", &["analyze", "--flow", "1", "11c_deadpeer.e1.pcap"]);
+    check("story_datagrams", &["analyze", "--flow", "0", "03b_send_ud.e1.pcap"]);
+}
+
+#[test]
 fn taps() {
     check(
         "taps_send",

@@ -46,7 +46,7 @@ impl Story {
         }
         let asked = if self.run.open { self.latency.oldest_asked() } else { None };
         let messages = &mut *telling.messages;
-        self.latency.answered(psn, mark.at, |time| messages.saturating_record(time.0));
+        self.latency.answered(psn, mark.at, |time| messages.record(time));
         if psn - self.epsn >= 0 {
             self.accepted(psn + 1, next);
         }

@@ -8,6 +8,7 @@ use rocetop_parsers::{Nanos, Psn};
 
 use super::histogram::Histogram;
 use super::report::Spread;
+use super::times::Times;
 
 /// Packets remembered that wait for an answer. Of more, the oldest give way and are not measured.
 const MOST: usize = 64;
@@ -61,9 +62,23 @@ pub(crate) struct Latency {
     began: Option<Nanos>,
     message: Histogram,
     rtt: Histogram,
+    /// The same to a hundredth, of a connection in focus.
+    close: Option<Box<Close>>,
+}
+
+/// Times to a hundredth.
+#[derive(Clone, Debug, Default)]
+struct Close {
+    message: Times,
+    rtt: Times,
 }
 
 impl Latency {
+    /// With percentiles that are exact to a hundredth, where somebody looks closely.
+    pub(crate) fn measuring(closely: bool) -> Self {
+        Self { close: closely.then(Box::default), ..Self::default() }
+    }
+
     /// A request seen for the first time.
     #[inline(always)]
     pub(crate) fn sent(&mut self, stamp: Stamp) {
@@ -111,9 +126,16 @@ impl Latency {
                 let time = at.since(sent.began());
                 self.message.record(time);
                 message(time);
+                if let Some(close) = &mut self.close {
+                    close.message.record(time);
+                }
             }
             if sent.has(Sent::ACK_REQ) && !sent.has(Sent::AGAIN) && sent.psn() == psn {
-                self.rtt.record(at.since(sent.at));
+                let time = at.since(sent.at);
+                self.rtt.record(time);
+                if let Some(close) = &mut self.close {
+                    close.rtt.record(time);
+                }
             }
         }
     }
@@ -124,11 +146,11 @@ impl Latency {
     }
 
     pub(crate) fn message(&self) -> Spread {
-        self.message.spread()
+        self.close.as_ref().map_or_else(|| self.message.spread(), |c| c.message.spread())
     }
 
     pub(crate) fn rtt(&self) -> Spread {
-        self.rtt.spread()
+        self.close.as_ref().map_or_else(|| self.rtt.spread(), |c| c.rtt.spread())
     }
 
     /// Shortest and longest way there and back.
@@ -174,6 +196,21 @@ mod tests {
         l.again(Psn::new(5));
         l.answered(Psn::new(5), Nanos(10_000), |_| {});
         assert_eq!((l.message().count, l.rtt().count), (1, 0));
+    }
+
+    #[test]
+    fn a_close_look_is_exact_to_a_hundredth() {
+        let spread = |closely| {
+            let mut l = Latency::measuring(closely);
+            for n in 1..=100u64 {
+                l.sent(stamp(n as u32, 0, true, true));
+                l.answered(Psn::new(n as u32), Nanos(n * 1_000), |_| {});
+            }
+            assert_eq!((l.message(), l.message().count), (l.rtt(), 100));
+            l.message()
+        };
+        assert!((99_000..=99_990).contains(&spread(true).p99), "{:?}", spread(true));
+        assert_eq!((spread(true).max, spread(false).max), (100_000, 100_000));
     }
 
     #[test]

@@ -13,12 +13,12 @@ mod latency;
 mod log;
 mod requests;
 mod run;
+mod times;
 
 pub mod report;
 
 use std::collections::VecDeque;
 
-use hdrhistogram::Histogram as Precise;
 use rocetop_parsers::{Nanos, Psn};
 
 pub use report::StoryReport;
@@ -32,6 +32,7 @@ pub(crate) use self::latency::Stamp;
 use self::log::{Episode, Log};
 use self::report::{Cause, Kind};
 use self::run::{Asked, Causes, Run};
+pub(crate) use self::times::Times;
 
 /// Holes that are open at once; of more, the oldest is judged as it stands.
 const HOLES: usize = 16;
@@ -47,9 +48,11 @@ pub(crate) struct Telling<'a> {
     /// Whether stories are told at all.
     pub(crate) on: bool,
     /// Times of all messages.
-    pub(crate) messages: &'a mut Precise<u32>,
+    pub(crate) messages: &'a mut Times,
     /// Episodes that may still be kept in this shard beyond each flow's own few.
     pub(crate) room: &'a mut u32,
+    /// The connection is in focus: its times are kept to a hundredth.
+    pub(crate) closely: bool,
 }
 
 /// How a request stands against what had been seen.
@@ -168,8 +171,8 @@ struct NakTimes {
 
 impl Story {
     /// The story of a flow whose first request was this.
-    pub(crate) fn starting(first: Stamp, frame: Mark) -> Self {
-        let mut latency = Latency::default();
+    pub(crate) fn starting(first: Stamp, frame: Mark, closely: bool) -> Self {
+        let mut latency = Latency::measuring(closely);
         latency.sent(first);
         Self {
             epsn: first.psn + 1,

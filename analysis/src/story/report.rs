@@ -82,7 +82,8 @@ pub enum Kind {
     Unexplained,
 }
 
-/// Percentiles of a time, from a log histogram with two steps an octave: exact to a fifth, maximum and count exact.
+/// Percentiles of a time, from a log histogram with two steps an octave: exact to a fifth, of the sums and of a connection
+/// in focus to a hundredth. Maximum and count are exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "the contract names and explains them")]
 pub struct Spread {

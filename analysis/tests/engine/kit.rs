@@ -143,8 +143,12 @@ impl Tap {
         self
     }
 
+    pub(crate) fn engine(self) -> Engine {
+        Engine::merge(vec![self.engine])
+    }
+
     pub(crate) fn finish(self) -> Seen {
-        let engine = Engine::merge(vec![self.engine]);
+        let engine = self.engine();
         let ledger = Ledger::new(&engine, Vec::new());
         Seen {
             totals: ledger.totals(),

@@ -3,6 +3,7 @@
 
 mod classes;
 mod congestion;
+mod focus;
 mod kit;
 mod managers;
 mod mirrors;

@@ -8,7 +8,7 @@ use rocetop_analysis::habits::{HabitsReport, ReactionReport};
 use rocetop_analysis::marks::{MarksReport, SpanReport, StuckReport};
 use rocetop_analysis::report::{ConnectionReport, FlowReport, FrameRef, RateReport, TotalsReport, VlanReport};
 use rocetop_analysis::story::StoryReport;
-use rocetop_analysis::story::report::{Cause, EpisodeReport, Kind, NearEvidence};
+use rocetop_analysis::story::report::{Cause, EpisodeReport, Kind, NearEvidence, Spread};
 use rocetop_parsers::Bytes;
 use rocetop_parsers::ib::opcode::Opcode;
 use serde_json::{Map, Value};
@@ -35,7 +35,7 @@ pub(super) fn json(value: impl serde::Serialize) -> Value {
 /// The sums, with all opcodes: the report leaves out those that do not occur.
 fn totals() -> Value {
     let rate = Some(RateReport { bytes: vec![0], ..RateReport::default() });
-    let mut totals = json(TotalsReport { rate, ..TotalsReport::default() });
+    let mut totals = json(TotalsReport { rate, message_ns: Some(Spread::default()), ..TotalsReport::default() });
     if let Some(slot) = totals.get_mut("opcodes") {
         *slot = Value::Object((0..=255).map(|code| (Opcode(code).to_string(), 0.into())).collect::<Map<_, _>>());
     }

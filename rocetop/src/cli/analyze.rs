@@ -1,12 +1,14 @@
 //! `rocetop analyze`: a report of one or more captures.
 
 use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
 
 use anyhow::Context;
 use rocetop_analysis::detect::Findings;
-use rocetop_analysis::{Ledger, Severity};
+use rocetop_analysis::{Focus, Ledger, Severity};
 
 use super::input::Input;
+use super::write::{self, Target};
 use super::{Exit, quiet_pipe};
 use crate::report::select::{Host, QpNumber, Selection};
 use crate::report::{json, text};
@@ -20,7 +22,7 @@ use crate::source::CaptureSummary;
     3 a capture is cut or corrupt and was analysed as far as it goes (whatever was found).")]
 pub struct Args {
     /// Each FILE is a vantage point of its own: tell what was lost between them, and the delays
-    #[arg(long, conflicts_with = "threads")]
+    #[arg(long, conflicts_with_all = ["threads", "flow", "write"])]
     taps: bool,
 
     /// Print the report as JSON (rocetop.report/1)
@@ -34,6 +36,14 @@ pub struct Args {
     /// Show only connections with this address or GID
     #[arg(long, value_name = "A")]
     pub(super) host: Option<Host>,
+
+    /// Tell the story of this flow's connection: every episode, with its frames
+    #[arg(long, value_name = "ID", conflicts_with = "no_stories")]
+    flow: Option<u32>,
+
+    /// Save the frames of the selection, with findings as packet comments; all frames where nothing is selected
+    #[arg(long, value_name = "FILE.pcapng")]
+    write: Option<PathBuf>,
 
     /// Show at most this many connections in the text report
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -73,16 +83,44 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     if args.taps {
         return super::taps::run(args);
     }
-    let outcome = args.input.read()?;
-    let names = outcome.captures.iter().map(|c| c.path.clone()).collect();
+    if args.write.is_some() {
+        write::ensure_twice(&args.input)?;
+    }
+    let (options, stop) = args.input.options()?;
+    let timeline = args.input.open(&stop)?;
+    // Before the analysis, which may take long.
+    let target = args.write.as_deref().map(|path| Target::open(path, &args.input)).transpose()?;
+    let mut outcome = args.input.analyse(timeline, &options);
+    let names: Vec<String> = outcome.captures.iter().map(|c| c.path.clone()).collect();
+    let mut again = false;
+    if let Some(flow) = args.flow {
+        let focus = focus(&Ledger::new(&outcome.engine, names.clone()), flow)?;
+        again = args.input.look_closer(&mut outcome, focus, &options, &stop)?;
+    }
     let ledger = Ledger::new(&outcome.engine, names);
-    let chosen = Selection { qpn: args.qpn, host: args.host.clone() };
+    let chosen = args.chosen();
     let found = chosen.findings(&ledger);
-    print(args, &outcome, &ledger, &found, chosen).or_else(quiet_pipe).context("cannot write the report")?;
+    print(args, &outcome, &ledger, &found, &chosen, again).or_else(quiet_pipe).context("cannot write the report")?;
+    if let Some(target) = target {
+        target.save(&args.input, &options, &stop, &ledger, &found, &chosen)?;
+    }
     Ok(args.exit(&outcome.captures, &[found]))
 }
 
+fn focus(ledger: &Ledger<'_>, flow: u32) -> anyhow::Result<Focus> {
+    ledger.focus(flow).with_context(|| match ledger.len() {
+        0 => format!("there is no flow {flow}: no flow was seen at all"),
+        1 => format!("there is no flow {flow}: there is only one, flow 0"),
+        n => format!("there is no flow {flow}: there are {n}, from 0 to {}; --json or --qpn shows which", n - 1),
+    })
+}
+
 impl Args {
+    /// Which connections are asked for.
+    pub(super) fn chosen(&self) -> Selection {
+        Selection { flow: self.flow, qpn: self.qpn, host: self.host.clone() }
+    }
+
     /// A capture that is cut beats a finding that `--fail-on` asks for.
     pub(super) fn exit(&self, captures: &[CaptureSummary], found: &[Findings]) -> Exit {
         let failed = |level: Severity| found.iter().flat_map(|f| &f.list).any(|f| f.severity >= level);
@@ -96,15 +134,26 @@ impl Args {
     }
 }
 
-fn print(args: &Args, outcome: &Outcome, ledger: &Ledger<'_>, found: &Findings, chosen: Selection) -> io::Result<()> {
+fn print(
+    args: &Args,
+    outcome: &Outcome,
+    ledger: &Ledger<'_>,
+    found: &Findings,
+    chosen: &Selection,
+    again: bool,
+) -> io::Result<()> {
     let captures = &outcome.captures;
     if args.json {
         let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-        json::write(&mut out, captures, ledger, found, &chosen)?;
+        json::write(&mut out, captures, ledger, found, chosen)?;
         return out.flush();
     }
     // Takes colours off where nobody wants them: no terminal, NO_COLOR.
     let mut out = BufWriter::new(anstream::stdout().lock());
-    text::write(&mut out, captures, ledger, found, &text::Shown { chosen, top: args.top })?;
+    let shown = text::Shown { chosen: chosen.clone(), top: args.top };
+    match args.flow {
+        Some(_) => text::story::write(&mut out, captures, ledger, found, &shown, again)?,
+        None => text::write(&mut out, captures, ledger, found, &shown)?,
+    }
     out.flush()
 }

@@ -1,17 +1,17 @@
 //! What every command that analyses captures takes, and the run over them.
 
 use std::io::{self, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
-use rocetop_analysis::Config;
+use rocetop_analysis::{Config, Focus};
 use rocetop_parsers::{Bytes, Nanos};
 
 use crate::filter::Filter;
 use crate::run::{self, Options, Outcome};
-use crate::source::{CaptureSummary, Stop, Timeline};
+use crate::source::{CaptureSummary, OpenError, Stop, Timeline, reads_once};
 
 /// Captures, and how to analyse them.
 #[derive(Debug, clap::Args)]
@@ -60,6 +60,7 @@ impl Input {
                 most_flows: self.max_flows,
                 idle: self.idle.map(|s| Nanos(s.saturating_mul(1_000_000_000))),
                 stories: !self.no_stories,
+                focus: None,
             },
             filter: self.filter.as_deref().map(Filter::new).transpose()?,
         };
@@ -72,10 +73,53 @@ impl Input {
     /// A capture that cannot be opened, a filter that is not valid.
     pub fn read(&self) -> anyhow::Result<Outcome> {
         let (options, stop) = self.options()?;
-        let timeline = Timeline::open_with(&self.files, stop)?;
-        let outcome = with_progress(|progress| run::run(timeline, &options, progress));
+        Ok(self.analyse(self.open(&stop)?, &options))
+    }
+
+    /// Opens all captures.
+    ///
+    /// # Errors
+    /// A capture that cannot be opened.
+    pub(super) fn open(&self, stop: &Stop) -> Result<Timeline, OpenError> {
+        Timeline::open_with(&self.files, stop.clone())
+    }
+
+    /// [`Input::read`] of captures that were opened.
+    pub(super) fn analyse(&self, timeline: Timeline, options: &Options) -> Outcome {
+        let outcome = with_progress(|progress| run::run(timeline, options, progress));
         tell_problems(&outcome.captures);
-        Ok(outcome)
+        outcome
+    }
+
+    /// Reads it all again for one connection. `false` where that cannot be done, or would not tell the same: then the
+    /// outcome is as it was.
+    ///
+    /// # Errors
+    /// A capture that cannot be opened any more.
+    pub(super) fn look_closer(
+        &self,
+        outcome: &mut Outcome,
+        focus: Focus,
+        options: &Options,
+        stop: &Stop,
+    ) -> Result<bool, OpenError> {
+        if stop.is_stopped() || self.read_once().is_some() {
+            return Ok(false);
+        }
+        let timeline = self.open(stop)?;
+        let second = with_progress(|progress| run::again(timeline, options, focus, progress));
+        let same = second.captures == outcome.captures;
+        if same {
+            outcome.engine.look_closer(&focus, second.engine);
+        } else {
+            anstream::eprintln!("rocetop: a capture has changed meanwhile, so not every episode is told");
+        }
+        Ok(same)
+    }
+
+    /// A capture that can be read only once.
+    pub(super) fn read_once(&self) -> Option<&Path> {
+        self.files.iter().map(PathBuf::as_path).find(|path| reads_once(path))
     }
 }
 

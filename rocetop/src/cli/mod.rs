@@ -5,6 +5,7 @@ pub mod check;
 pub mod explain;
 pub mod input;
 mod taps;
+mod write;
 
 use std::io;
 use std::process::ExitCode;

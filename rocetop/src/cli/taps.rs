@@ -34,7 +34,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     tell_problems(&captures);
     let names: Vec<String> = captures.iter().map(|c| c.path.clone()).collect();
     let ledgers: Vec<Ledger<'_>> = taps.outcomes.iter().map(|o| Ledger::new(&o.engine, names.clone())).collect();
-    let chosen = Selection { qpn: args.qpn, host: args.host.clone() };
+    let chosen = args.chosen();
     let found: Vec<Findings> = ledgers.iter().map(|ledger| chosen.findings(ledger)).collect();
     print(args, &taps, &captures, &ledgers, &found, chosen).or_else(quiet_pipe).context("cannot write the report")?;
     Ok(args.exit(&captures, &found))

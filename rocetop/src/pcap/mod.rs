@@ -1,4 +1,5 @@
-//! Capture file formats: classic pcap and pcapng, decoded without I/O, copies or allocation per record.
+//! Capture file formats: classic pcap and pcapng, decoded without I/O, copies or allocation per record; and pcapng,
+//! written to any `io::Write` ([`pcapng::Writer`]).
 //!
 //! Owns: what a capture file looks like. May use: the parsers' units and link types. A [`Decoder`] is a small state
 //! machine. Its driver shows it the bytes that lie ahead of the current position, as many as happen to be there, and

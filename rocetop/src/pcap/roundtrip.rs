@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use rocetop_parsers::{Link, Nanos};
 
 use super::forge::{End, Endian, Ng, Pcap, walk};
-use super::{Decoder, Format, LinkType, Step, classic};
+use super::pcapng::{self, Writer};
+use super::{Decoder, Format, Interface, LinkType, Step, classic};
 
 #[derive(Clone, Debug)]
 struct Packet {
@@ -86,6 +87,27 @@ proptest! {
             }
         }
         check(&ng.bytes, written)?;
+    }
+
+    /// What the writer writes, with interfaces described on the way and comments of any length.
+    #[test]
+    fn written(packets in packets(), links in vec((any::<u16>(), 0..2000u32, "[a-z]{0,9}"), 1..4), comment in ".{0,40}") {
+        let mut writer = Writer::create(Vec::new()).unwrap();
+        let mut described = 0;
+        let mut written = Vec::new();
+        for (n, p) in packets.iter().enumerate() {
+            let iface = (n % links.len()) as u32;
+            if iface == described {
+                let (link, snaplen, name) = links[n].clone();
+                let interface = Interface { link_type: LinkType(link), snaplen, name: Some(name.into()) };
+                prop_assert_eq!(writer.interface(&interface, Some(&comment)).unwrap(), described);
+                described += 1;
+            }
+            let packet = pcapng::write::Packet { iface, ts: p.ts(1), wire_len: p.wire(), bytes: &p.data };
+            writer.packet(&packet, std::iter::repeat_n(comment.as_str(), n % 3)).unwrap();
+            written.push((p, Some(p.ts(1)), iface));
+        }
+        check(&writer.finish().unwrap(), written)?;
     }
 
     #[test]

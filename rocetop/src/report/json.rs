@@ -58,7 +58,8 @@ impl Serialize for Report<'_> {
 impl Report<'_> {
     pub(super) fn connections(&self) -> impl Iterator<Item = ConnectionReport> + '_ {
         self.ledger.connections().filter(|c| {
-            self.chosen.is_all() || c.flows.iter().filter_map(|&f| self.ledger.flow(f)).any(|f| self.chosen.fits(&f))
+            let flows = || c.flows.iter().filter_map(|&f| self.ledger.flow(f)).collect::<Vec<_>>();
+            self.chosen.is_all() || self.chosen.fits(&flows())
         })
     }
 

@@ -4,3 +4,4 @@ pub mod json;
 pub mod select;
 pub mod taps;
 pub mod text;
+pub(crate) mod words;

@@ -1,17 +1,19 @@
-//! Which connections a report shows: by QP number, by address, or all.
+//! Which connections a report shows: by flow, by QP number, by address, or all.
 
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use rocetop_analysis::Ledger;
 use rocetop_analysis::detect::Findings;
 use rocetop_analysis::report::FlowReport;
+use rocetop_analysis::{Ledger, Members};
 use rocetop_parsers::Addr;
 
-/// A choice of connections. A connection is shown when one of its flows fits every part that is given.
+/// A choice of connections: that of a flow, and those one of whose flows fits every other part that is given.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
+    /// Id of a flow.
+    pub flow: Option<u32>,
     /// A queue pair number at either end.
     pub qpn: Option<QpNumber>,
     /// An address at either end.
@@ -22,18 +24,39 @@ impl Selection {
     /// Whether everything is shown.
     #[must_use]
     pub fn is_all(&self) -> bool {
-        self.qpn.is_none() && self.host.is_none()
+        self.flow.is_none() && self.qpn.is_none() && self.host.is_none()
     }
 
-    /// What was found about the chosen connections; what concerns the whole capture is always told.
+    /// What was found about the chosen connections; what concerns the whole capture is told too, but where somebody asks
+    /// for one flow.
     #[must_use]
     pub fn findings(&self, ledger: &Ledger<'_>) -> Findings {
-        ledger.findings_of(&|flows| flows.iter().any(|f| self.fits(f)))
+        let mut found = ledger.findings_of(&|flows| self.fits(flows));
+        if self.flow.is_some() {
+            found.list.retain(|finding| finding.connection.is_some());
+        }
+        found
     }
 
-    /// Whether this flow alone fits.
+    /// Whether the connection that has these flows is chosen.
     #[must_use]
-    pub fn fits(&self, flow: &FlowReport) -> bool {
+    pub fn fits(&self, flows: &[FlowReport]) -> bool {
+        self.flow.is_none_or(|id| flows.iter().any(|f| f.id == id)) && flows.iter().any(|f| self.matches(f))
+    }
+
+    /// The flows of the chosen connections, in the order of the connections.
+    pub fn flows(&self, ledger: &Ledger<'_>) -> impl Iterator<Item = FlowReport> {
+        let flows = |ids: Vec<u32>| ids.into_iter().filter_map(|id| ledger.flow(id)).collect::<Vec<_>>();
+        ledger.connections().map(move |c| flows(c.flows)).filter(|flows| self.fits(flows)).flatten()
+    }
+
+    /// The packets of the chosen connections, to be known again; `None` where every frame is chosen.
+    #[must_use]
+    pub fn members(&self, ledger: &Ledger<'_>) -> Option<Members> {
+        (!self.is_all()).then(|| ledger.members(self.flows(ledger).map(|flow| flow.id)))
+    }
+
+    fn matches(&self, flow: &FlowReport) -> bool {
         self.qpn.is_none_or(|q| flow.dst_qp == q.0 || flow.src_qp == Some(q.0))
             && self.host.as_ref().is_none_or(|h| flow.src == h.0 || flow.dst == h.0)
     }

@@ -23,6 +23,12 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == OsStr::new("-")
 }
 
+/// Whether what a path names can be read only once: standard input, a pipe, a device.
+#[must_use]
+pub fn reads_once(path: &Path) -> bool {
+    is_stdin(path) || fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir())
+}
+
 /// Where bytes come from.
 #[derive(Clone, Debug)]
 enum Origin {

@@ -34,6 +34,7 @@ mod zstd;
 pub use batch::Batch;
 pub use error::OpenError;
 pub use frame::Frame;
+pub use input::reads_once;
 pub use shared::SharedFile;
 pub use stop::Stop;
 pub use summary::{CaptureSummary, Problem};

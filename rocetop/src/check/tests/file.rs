@@ -48,7 +48,7 @@ fn short_names_are_summed_and_full_names_are_each_flows() {
     let over = |that: &str| one(&format!("[[expect]]\nthat = '{that}'")).over;
     assert_eq!(over("retransmissions.total == 0"), Over::Sum);
     assert_eq!(over("flow.story.retransmissions.total == 0"), Over::Each);
-    assert_eq!(over("message_ns.p99 < 5 ms"), Over::Each);
+    assert_eq!(over("rtt_ns.p99 < 5 ms"), Over::Each);
     assert_eq!(over("loss.share == 0"), Over::Sum);
 }
 

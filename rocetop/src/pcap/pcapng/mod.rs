@@ -11,10 +11,12 @@ pub mod option;
 pub mod pb;
 pub mod shb;
 pub mod spb;
+pub mod write;
 
 use rocetop_parsers::Link;
 
 pub use clock::Clock;
+pub use write::Writer;
 
 use super::{Fault, Interface, MAX_BLOCK, MAX_SKIP, Order, Step, What};
 

@@ -103,7 +103,7 @@ impl Story {
         let mut story = Self { connections: 0, troubled: 0, trouble: Trouble::default(), blocks: Vec::new() };
         for connection in ledger.connections() {
             let flows: Vec<FlowReport> = connection.flows.iter().filter_map(|&id| ledger.flow(id)).collect();
-            if !flows.iter().any(|f| shown.chosen.fits(f)) {
+            if !shown.chosen.fits(&flows) {
                 continue;
             }
             let mut trouble = Trouble::default();
@@ -141,6 +141,20 @@ impl Block {
         self.flows.iter().map(|f| f.bytes).sum()
     }
 
+    pub(super) fn flows(&self) -> &[FlowReport] {
+        &self.flows
+    }
+
+    /// Whether something is wrong with it.
+    pub(super) fn is_troubled(&self) -> bool {
+        self.trouble != Trouble::default()
+    }
+
+    /// Its number.
+    pub(super) fn id(&self) -> u32 {
+        self.connection.id
+    }
+
     pub(super) fn write<W: Write>(&self, page: &mut Page<'_, W>) -> io::Result<()> {
         let Some(flow) = self.flows.first() else { return Ok(()) };
         let back = self.flows.get(1);
@@ -170,10 +184,14 @@ impl Block {
         }
     }
 
-    /// What both directions have: class, MTU, DSCP, VLAN.
+    /// Its flows, and what both directions have: class, MTU, DSCP, VLAN.
     fn shared(&self) -> Vec<String> {
         let mut figures = Vec::new();
         let Some(flow) = self.flows.first() else { return figures };
+        figures.push(match self.flows.get(1) {
+            Some(back) => format!("flows {}, {}", flow.id, back.id),
+            None => format!("flow {}", flow.id),
+        });
         if flow.class != "rocev2" {
             figures.push(flow.class.to_owned());
         }

@@ -78,7 +78,7 @@ fn frames(finding: &Finding) -> Option<String> {
 }
 
 /// Seconds since the capture's first frame, to the microsecond: what Wireshark shows beside a frame, to find it by.
-fn offset(ns: u64) -> String {
+pub(super) fn offset(ns: u64) -> String {
     format!("{}.{:06} s", ns / 1_000_000_000, ns / 1_000 % 1_000_000)
 }
 

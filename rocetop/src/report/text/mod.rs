@@ -4,6 +4,7 @@ mod connections;
 pub(crate) mod figures;
 mod findings;
 pub(crate) mod page;
+pub mod story;
 pub mod taps;
 
 use std::io::{self, Write};
@@ -45,16 +46,7 @@ pub fn write(
 ) -> io::Result<()> {
     let mut page = Page::new(out);
     let totals = ledger.totals();
-    // A ring buffer may have hundreds of parts: the first few stand for the others, but for those with a problem.
-    let few = captures.len() <= FILES;
-    let (shown_captures, rest): (Vec<_>, Vec<_>) =
-        captures.iter().enumerate().partition(|(n, c)| few || *n < FILES / 2 || !c.complete);
-    for (_, capture) in shown_captures {
-        captured(&mut page, capture)?;
-    }
-    if !rest.is_empty() {
-        page.words(DIM, "", &format!("and {}, all complete", counted(rest.len() as u64, "more file")))?;
-    }
+    heads(&mut page, captures)?;
     page.gap()?;
     sums(&mut page, &totals, captures)?;
     page.gap()?;
@@ -68,6 +60,21 @@ pub fn write(
     }
     page.gap()?;
     more(&mut page, &story, found, shown)
+}
+
+/// The captures.
+fn heads<W: Write>(page: &mut Page<'_, W>, captures: &[CaptureSummary]) -> io::Result<()> {
+    // A ring buffer may have hundreds of parts: the first few stand for the others, but for those with a problem.
+    let few = captures.len() <= FILES;
+    let (shown_captures, rest): (Vec<_>, Vec<_>) =
+        captures.iter().enumerate().partition(|(n, c)| few || *n < FILES / 2 || !c.complete);
+    for (_, capture) in shown_captures {
+        captured(page, capture)?;
+    }
+    match rest.len() {
+        0 => Ok(()),
+        n => page.words(DIM, "", &format!("and {}, all complete", counted(n as u64, "more file"))),
+    }
 }
 
 /// One capture: what it is, when it was taken, and what is wrong with it.
@@ -141,7 +148,16 @@ fn sums<W: Write>(page: &mut Page<'_, W>, t: &TotalsReport, captures: &[CaptureS
     let mut opcodes: Vec<_> = t.opcodes.iter().collect();
     opcodes.sort_by_key(|&(_, n)| std::cmp::Reverse(n));
     let opcodes: Vec<String> = opcodes.into_iter().map(|(opcode, n)| format!("{} {opcode}", count(n))).collect();
-    page.figures(PLAIN, "Opcodes  ", &opcodes)
+    page.figures(PLAIN, "Opcodes  ", &opcodes)?;
+    match t.message_ns.filter(|times| times.count != 0) {
+        Some(m) => {
+            let times = [("p50", m.p50), ("p99", m.p99), ("max", m.max)];
+            let times = times.map(|(name, ns)| format!("{name} {}", duration(ns)));
+            let figures = [&times[..], &[format!("{} answered", counted(m.count, "message"))]].concat();
+            page.figures(PLAIN, "Latency  ", &figures)
+        }
+        None => Ok(()),
+    }
 }
 
 /// The sentence that a hurried reader reads.
@@ -230,6 +246,11 @@ fn more<W: Write>(page: &mut Page<'_, W>, story: &Story, found: &Findings, shown
         return Ok(());
     }
     page.words(DIM, "", "See also: --qpn N or --host A for some connections, --json for every figure.")?;
+    if let Some((block, flow)) = story.blocks.first().and_then(|b| Some((b, b.flows().first()?)))
+        && block.is_troubled()
+    {
+        page.words(DIM, "", &format!("--flow {} tells the story of #{}.", flow.id, block.id()))?;
+    }
     match found.list.first() {
         Some(worst) => page.words(DIM, "", &format!("`rocetop explain {}` says what that finding means.", worst.code)),
         None => Ok(()),

@@ -1,0 +1,87 @@
+//! `rocetop analyze --write`: the frames of the selection, saved with what was found about them.
+
+use std::fs::{self, File};
+use std::io::BufWriter;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail, ensure};
+use rocetop_analysis::Ledger;
+use rocetop_analysis::detect::Findings;
+
+use super::input::{Input, with_progress};
+use crate::report::select::Selection;
+use crate::run::Options;
+use crate::save::{self, Notes, What};
+use crate::source::Stop;
+
+/// The file that is written.
+#[derive(Debug)]
+pub(super) struct Target {
+    path: PathBuf,
+    file: File,
+}
+
+/// Refuses captures that cannot be read a second time, before anybody waits for them.
+///
+/// # Errors
+/// Names the first of them.
+pub(super) fn ensure_twice(input: &Input) -> anyhow::Result<()> {
+    let Some(once) = input.read_once() else { return Ok(()) };
+    let what = if once.as_os_str() == "-" { "standard input".to_owned() } else { once.display().to_string() };
+    bail!(
+        "--write reads the captures a second time, when all findings are known, and {what} can be read only once: save \
+         it to a file first"
+    );
+}
+
+impl Target {
+    /// Opens the file and leaves what is in it, until there is something to write.
+    ///
+    /// # Errors
+    /// A file that cannot be written, or is one of the captures.
+    pub(super) fn open(path: &Path, input: &Input) -> anyhow::Result<Self> {
+        ensure!(path.as_os_str() != "-", "--write needs the name of a file: standard output has the report");
+        let name = path.display();
+        let file = File::options().write(true).create(true).truncate(false).open(path);
+        let file = file.with_context(|| format!("cannot write {name}"))?;
+        let ours = file.metadata().with_context(|| format!("cannot write {name}"))?;
+        let same = |capture: &&PathBuf| {
+            fs::metadata(capture).is_ok_and(|theirs| (theirs.dev(), theirs.ino()) == (ours.dev(), ours.ino()))
+        };
+        if let Some(capture) = input.files.iter().find(same) {
+            bail!("{name} is the capture {} that is read: --write needs another file", capture.display());
+        }
+        Ok(Self { path: path.to_owned(), file })
+    }
+
+    /// Reads the captures again and writes what was chosen. Tells how much that was on standard error.
+    ///
+    /// # Errors
+    /// A capture that cannot be opened any more, output that fails, and a wish to end.
+    pub(super) fn save(
+        self,
+        input: &Input,
+        options: &Options,
+        stop: &Stop,
+        ledger: &Ledger<'_>,
+        found: &Findings,
+        chosen: &Selection,
+    ) -> anyhow::Result<()> {
+        let name = self.path.display();
+        ensure!(!stop.is_stopped(), "{name} was not written: somebody asked for the end before");
+        let notes = Notes::new(ledger, found, chosen.flows(ledger));
+        let members = chosen.members(ledger);
+        let what = What { filter: options.filter.as_ref(), members: members.as_ref(), notes: &notes };
+        let timeline = input.open(stop)?;
+        if self.file.metadata().is_ok_and(|m| m.is_file()) {
+            self.file.set_len(0).with_context(|| format!("cannot write {name}"))?;
+        }
+        let out = BufWriter::with_capacity(1 << 16, &self.file);
+        let saved = with_progress(|progress| save::save(timeline, &what, out, progress));
+        let saved = saved.with_context(|| format!("cannot write {name}"))?;
+        anstream::eprintln!("rocetop: {name}: {} frames, {} of them with comments", saved.frames, saved.commented);
+        ensure!(!stop.is_stopped(), "{name} is not complete: somebody asked for the end");
+        Ok(())
+    }
+}

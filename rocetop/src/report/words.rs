@@ -1,0 +1,48 @@
+//! What happened, in words: for the story of a flow and for comments on its frames.
+
+use rocetop_analysis::story::report::{Cause, EpisodeReport, Kind};
+
+/// What an episode was.
+pub(crate) fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::LostBeforeTap => "lost before the tap",
+        Kind::LostOrLate => "lost or late behind the tap",
+        Kind::Reordered => "overtaken on the way, not lost",
+        Kind::DuplicatedByNetwork => "delivered twice by the network",
+        Kind::AckLost => "answer lost, not the request",
+        Kind::RequestOrAckLost => "request or answer lost or late",
+        Kind::ResponseLost => "response lost",
+        Kind::MissedByCapture => "missed by the capture, delivered by the network",
+        Kind::Rnr => "receiver not ready",
+        Kind::EarlyTimeout => "timer ran out too early, nothing was lost",
+        Kind::Unanswered => "no answer any more, to the end",
+        Kind::FatalNak => "refused for good: the queue pair ends in error",
+        Kind::Unexplained => "seen again; from here nobody can tell why",
+    }
+}
+
+/// What was done about it, where that does not go without saying.
+pub(crate) fn remedy(episode: &EpisodeReport) -> Option<&'static str> {
+    match (episode.cause?, episode.kind) {
+        (Cause::Nak, _) => Some("sent again after a NAK"),
+        (Cause::Timeout, Kind::Unanswered) => Some("sent again and again"),
+        (Cause::Timeout, Kind::EarlyTimeout) => Some("sent again"),
+        (Cause::Timeout, _) => Some("sent again after a timeout"),
+        (Cause::ReadReissue, _) => Some("asked for again"),
+        (Cause::Rnr, _) => Some("sent again when it had waited"),
+        (Cause::Unknown, _) => None,
+    }
+}
+
+/// An episode in one sentence: what it was, and what was done about it.
+pub(crate) fn episode(episode: &EpisodeReport) -> String {
+    match remedy(episode) {
+        Some(remedy) => format!("{}; {remedy}", kind(episode.kind)),
+        None => kind(episode.kind).to_owned(),
+    }
+}
+
+/// A range of PSNs: `PSN 7`, `PSN 7 to 9`.
+pub(crate) fn psns([from, to]: [u32; 2]) -> String {
+    if from == to { format!("PSN {from}") } else { format!("PSN {from} to {to}") }
+}
