@@ -23,6 +23,7 @@
 //! # References
 //! IBTA 7.8.1 and annex A17.4.7 (ICRC of RoCEv2).
 
+use super::kit::counted;
 use super::{Finding, Judge, Rule, Severity};
 use crate::Ledger;
 use crate::survey::Survey;
@@ -50,7 +51,7 @@ fn judge(survey: &Survey, ledger: &Ledger<'_>, report: &mut dyn FnMut(Finding)) 
         let mut found = Finding::of(
             &RULE,
             Severity::Warning,
-            format!("{} frames from {src} to {dst} were damaged on the way", pair.icrc_bad),
+            format!("{} damaged on the way from {src} to {dst}", counted(pair.icrc_bad, "frame")),
         );
         for span in spans {
             let first = if found.first_ns == 0 { span.first_ns } else { found.first_ns.min(span.first_ns) };

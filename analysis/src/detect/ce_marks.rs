@@ -24,6 +24,7 @@
 //! # References
 //! RFC 3168, section 5 (CE); IBTA annex A17.9.1 (ECN of RoCEv2); DCQCN (SIGCOMM 2015), section 3.
 
+use super::kit::{count, counted, road};
 use super::{Case, Finding, Judge, Rule, Severity};
 
 pub(super) const RULE: Rule = Rule {
@@ -48,7 +49,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         // Marks count a mirror's copies; the flow's own figure does not, but has the marks on ACKs.
         let marked = ce.count.min(flow.ce);
         let severity = if data >= ENOUGH && marked * ONE_IN >= data { Severity::Warning } else { Severity::Info };
-        let title = format!("{} of {data} packets from {} to {} were marked CE", marked, flow.src, flow.dst);
+        let title = format!("{} of {} marked CE: {}", count(marked), counted(data, "packet"), road(flow));
         report(
             Finding::of(&RULE, severity, title)
                 .about(flow)

@@ -27,6 +27,7 @@
 
 use std::collections::BTreeSet;
 
+use super::kit::{counted, road};
 use super::{Finding, Judge, Rule, Severity};
 use crate::Ledger;
 use crate::report::FlowReport;
@@ -67,8 +68,7 @@ fn judge(survey: &Survey, ledger: &Ledger<'_>, report: &mut dyn FnMut(Finding)) 
             {
                 continue;
             }
-            let title =
-                format!("{} answered {} marked packets of {} without one notification", data.dst, ce.count, data.src);
+            let title = format!("{} and not one CNP came back: {}", counted(ce.count, "marked packet"), road(data));
             report(
                 Finding::of(&RULE, Severity::Warning, title)
                     .about(data)

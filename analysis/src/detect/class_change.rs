@@ -24,6 +24,7 @@
 //! # References
 //! RFC 2474; IEEE 802.1Q; IBTA 9.7.2 (order within a queue pair).
 
+use super::kit::{counted, road};
 use super::{Case, Finding, Judge, Rule, Severity};
 
 pub(super) const RULE: Rule = Rule {
@@ -43,7 +44,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
             let Some(change) = change else { continue };
             let harmed = flow.requests.seen_again + flow.requests.gaps != 0;
             let severity = if change.count > 1 && harmed { Severity::Warning } else { Severity::Info };
-            let title = format!("the {what} of {} to {} changed {} times", flow.src, flow.dst, change.count);
+            let title = format!("the {what} changed {}: {}", counted(change.count, "time"), road(flow));
             report(
                 Finding::of(&RULE, severity, title)
                     .about(flow)

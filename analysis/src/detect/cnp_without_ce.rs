@@ -22,6 +22,7 @@
 //! # References
 //! IBTA annex A17.9.3 and A17.9.4; Linux `mlx5` hw_counters (roce_slow_restart_cnps).
 
+use super::kit::{counted, road};
 use super::{Case, Finding, Judge, Rule, Severity};
 use crate::story::report::Near;
 
@@ -51,8 +52,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
             Near::Dst => "the tap stands at the receiver, where marks would be seen",
             Near::Between | Near::Unknown => "the tap may stand before the switch that marks",
         };
-        let title =
-            format!("{} notifications for {}, none of whose packets was marked here: {why}", back.cnps, data.src);
+        let title = format!("{} and no marked packet here, {why}: {}", counted(back.cnps, "CNP"), road(data));
         report(
             Finding::of(&RULE, Severity::Info, title)
                 .about(data)

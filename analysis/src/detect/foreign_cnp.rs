@@ -23,6 +23,7 @@
 
 use std::collections::BTreeMap;
 
+use super::kit::counted;
 use super::{Finding, Judge, Rule, Severity};
 use crate::Ledger;
 use crate::survey::Survey;
@@ -56,8 +57,11 @@ fn judge(survey: &Survey, ledger: &Ledger<'_>, report: &mut dyn FnMut(Finding)) 
         let Some(flow) = ledger.flow(notifier.flow) else { continue };
         let Some(cnp) = flow.marks.as_ref().and_then(|m| m.cnp.as_ref()) else { continue };
         let title = format!(
-            "{} sent {} notifications to queue pair {} of {}, which talks with {peer}",
-            notifier.src, notifier.cnps, notifier.dst_qp, notifier.dst
+            "{} sent {} to queue pair {} of {}, which talks with {peer}",
+            notifier.src,
+            counted(notifier.cnps, "CNP"),
+            notifier.dst_qp,
+            notifier.dst
         );
         report(
             Finding::of(&RULE, Severity::Info, title)

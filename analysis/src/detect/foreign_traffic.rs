@@ -24,6 +24,7 @@
 //! RFC 2474; IEEE 802.1Qbb; published practice of RoCE fabrics (a separate class or a separate network for training
 //! traffic).
 
+use super::kit::counted;
 use super::{Finding, Judge, Rule, Severity};
 use crate::Ledger;
 use crate::mix::Foreign;
@@ -61,8 +62,11 @@ fn much(class: &Class, foreign: Foreign) -> bool {
 fn found(ledger: &Ledger<'_>, what: &str, value: u8, class: &Class, foreign: Foreign) -> Finding {
     let bytes = foreign.bytes.0;
     let severity = if value != 0 && much(class, foreign) { Severity::Warning } else { Severity::Info };
-    let title =
-        format!("{} frames that are no RoCE share {what} {value} with {} RoCE flows", foreign.frames, class.flows);
+    let title = format!(
+        "{} of other traffic in {what} {value}, beside {}",
+        counted(foreign.frames, "frame"),
+        counted(class.flows, "RoCE flow")
+    );
     Finding::of(&RULE, severity, title)
         .during(foreign.first_at.0, foreign.last_at.0)
         .shown_by(vec![ledger.frame(foreign.first), ledger.frame(foreign.last)])

@@ -70,6 +70,18 @@ pub enum Severity {
     Critical,
 }
 
+impl Severity {
+    /// As it is written everywhere.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Critical => "critical",
+        }
+    }
+}
+
 /// A figure that crossed a threshold, or a fact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
@@ -168,7 +180,9 @@ impl Finding {
         self
     }
 
-    fn shown_by(mut self, frames: Vec<FrameRef>) -> Self {
+    fn shown_by(mut self, mut frames: Vec<FrameRef>) -> Self {
+        // The first and the last may be the same.
+        frames.dedup();
         self.frames = frames;
         self
     }

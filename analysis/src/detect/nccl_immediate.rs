@@ -22,6 +22,7 @@
 //! # References
 //! NCCL `net_ib.cc` (ncclIbMultiSend: adaptive routing above `NCCL_IB_AR_THRESHOLD`, 8192 bytes).
 
+use super::kit::counted;
 use super::{Case, Finding, Judge, Rule, Severity};
 
 pub(super) const RULE: Rule = Rule {
@@ -48,7 +49,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         let title = if adaptive {
             format!("{} sends an empty WRITE with immediate after each large one: adaptive-routing mode", flow.src)
         } else {
-            format!("{} sent {all} empty WRITEs with immediate: sends of length zero", flow.src)
+            format!("{} sent {} with immediate: sends of length zero", flow.src, counted(all, "empty WRITE"))
         };
         report(
             Finding::of(&RULE, Severity::Info, title)

@@ -20,6 +20,7 @@
 //! # References
 //! IBTA annex A17.4.5 (UDP destination port 4791).
 
+use super::kit::counted;
 use super::{Finding, Judge, Rule, Severity};
 use crate::Ledger;
 
@@ -40,7 +41,7 @@ fn judge(ledger: &Ledger<'_>, report: &mut dyn FnMut(Finding)) {
         return;
     }
     let instead = if foreign.tcp != 0 { format!(", {} of them TCP", foreign.tcp) } else { String::new() };
-    let title = format!("none of {} frames is RoCE{instead}", totals.frames);
+    let title = format!("none of {} is RoCE{instead}", counted(totals.frames, "frame"));
     report(
         Finding::of(&RULE, Severity::Info, title)
             .during(foreign.first_at.0, foreign.last_at.0)

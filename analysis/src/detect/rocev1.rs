@@ -20,6 +20,7 @@
 //! # References
 //! IBTA annex A16 (RoCE) and A17 (RoCEv2).
 
+use super::kit::counted;
 use super::{Finding, Judge, Rule, Severity};
 use crate::Ledger;
 use crate::survey::Survey;
@@ -41,7 +42,7 @@ fn judge(survey: &Survey, ledger: &Ledger<'_>, report: &mut dyn FnMut(Finding)) 
     }
     let (first, last) = (survey.first_ns.unwrap_or_default(), survey.last_ns.unwrap_or_default());
     report(
-        Finding::of(&RULE, Severity::Info, format!("{} frames are RoCE version 1", totals.rocev1_frames))
+        Finding::of(&RULE, Severity::Info, format!("{} of RoCE version 1", counted(totals.rocev1_frames, "frame")))
             .during(first, last)
             .with("rocev1_frames", totals.rocev1_frames)
             .with("rocev2_frames", totals.roce_frames)

@@ -21,6 +21,7 @@
 //! # References
 //! RFC 791, section 3.2 (TTL); RFC 8200, section 3 (hop limit).
 
+use super::kit::{counted, road};
 use super::{Case, Finding, Judge, Rule, Severity};
 
 pub(super) const RULE: Rule = Rule {
@@ -37,8 +38,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
     for (flow, _) in case.directions().filter(|(flow, _)| flow.mirror_copies == 0) {
         let Some(change) = flow.marks.as_ref().and_then(|m| m.ttl_change.as_ref()) else { continue };
         let ttls: Vec<String> = flow.ttl.iter().map(u8::to_string).collect();
-        let title =
-            format!("the TTL of {} to {} changed {} times: {}", flow.src, flow.dst, change.count, ttls.join(", "));
+        let title = format!("the TTL changed {} ({}): {}", counted(change.count, "time"), ttls.join(", "), road(flow));
         report(
             Finding::of(&RULE, Severity::Info, title)
                 .about(flow)

@@ -55,7 +55,7 @@ fn many_marks_that_nobody_passes_on() {
     assert_eq!(seen.codes(Severity::Info), ["RT020", "RT024"]);
     assert_eq!(
         seen.found("RT024").title,
-        "10.0.0.9 sent 1 notifications to queue pair 17 of 10.0.0.1, which talks with 10.0.0.2"
+        "10.0.0.9 sent 1 CNP to queue pair 17 of 10.0.0.1, which talks with 10.0.0.2"
     );
 }
 

@@ -76,14 +76,10 @@ fn distance(a: &str, b: &str) -> usize {
     row.last().copied().unwrap_or_default()
 }
 
-fn severity(rule: &Rule) -> String {
-    format!("{:?}", rule.severity).to_ascii_lowercase()
-}
-
 fn list(page: &mut Page<'_, impl Write>) -> io::Result<()> {
     page.words(HEAD, "", "Findings")?;
     for rule in RULES {
-        page.words(PLAIN, &format!("{}  {:<8}  ", rule.code, severity(rule)), rule.title)?;
+        page.words(PLAIN, &format!("{}  {:<8}  ", rule.code, rule.severity.name()), rule.title)?;
     }
     page.gap()?;
     page.words(DIM, "", "The severity is the worst that a finding can have. `rocetop explain RT001` says more.")?;
@@ -98,7 +94,7 @@ fn list(page: &mut Page<'_, impl Write>) -> io::Result<()> {
 
 /// The page of a rule: paragraphs filled to the width, headings in bold, what is fenced as it stands.
 fn explain(page: &mut Page<'_, impl Write>, rule: &Rule) -> io::Result<()> {
-    page.words(HEAD, "", &format!("{}  {} ({})", rule.code, rule.name, severity(rule)))?;
+    page.words(HEAD, "", &format!("{}  {} ({})", rule.code, rule.name, rule.severity.name()))?;
     page.gap()?;
     let mut paragraph = String::new();
     let mut fenced = false;

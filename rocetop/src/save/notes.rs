@@ -20,8 +20,7 @@ impl Notes {
     pub fn new(ledger: &Ledger<'_>, found: &Findings, flows: impl Iterator<Item = FlowReport>) -> Self {
         let mut notes = Self::default();
         for finding in &found.list {
-            let severity = format!("{:?}", finding.severity).to_ascii_lowercase();
-            let line = format!("{} {severity}: {}", finding.code, finding.title);
+            let line = format!("{} {}: {}", finding.code, finding.severity.name(), finding.title);
             notes.say(line, finding.frames.iter().filter_map(|frame| ledger.place(frame)));
         }
         for flow in flows {

@@ -40,11 +40,12 @@ pub(super) fn alarming(found: &Findings) -> bool {
 }
 
 fn one<W: Write>(page: &mut Page<'_, W>, finding: &Finding, start: u64) -> io::Result<()> {
-    let (name, style) = match finding.severity {
-        Severity::Critical => ("critical", BAD),
-        Severity::Warning => ("warning", HEAD),
-        Severity::Info => ("info", PLAIN),
+    let style = match finding.severity {
+        Severity::Critical => BAD,
+        Severity::Warning => HEAD,
+        Severity::Info => PLAIN,
     };
+    let name = finding.severity.name();
     page.words(style, &format!("{} {name:<8}  ", finding.code), &finding.title)?;
     let mut place = Vec::new();
     if let Some(connection) = finding.connection {
