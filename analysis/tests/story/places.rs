@@ -1,0 +1,1 @@
+//! Where the tap stands: never the wrong end.
