@@ -44,8 +44,8 @@ const SETTLED: u32 = 256;
 /// NIC's timer is shorter than a few of 4.096 us (IBTA 9.7.6.1.3).
 const NO_TIMER: Nanos = Nanos(20_000);
 
-/// A silence shorter than this is no timer's, as long as no NAK was seen to be heeded: timers run from a millisecond
-/// (WIRE: the smallest in use, 4.096 us x 2^8), and a NAK takes less but for the longest ways.
+/// A silence shorter than this is no timer's where a NAK is on its way: timers run from a millisecond (4.096 us x 2^8),
+/// and a NAK takes less but for the longest ways.
 const PATIENCE: Nanos = Nanos(500_000);
 
 /// What the stories of an engine share.
@@ -226,10 +226,10 @@ impl Story {
     /// back that is seen at the responder's end is not the one that a NAK and what it asks for take.
     fn overdue(&self, now: Nanos) -> bool {
         let way = self.latency.rtt_range().map_or(Nanos(0), |(_, max)| max);
-        let heeded =
-            self.nak_times.as_deref().filter(|t| t.reaction.count() != 0).map(|t| Nanos(t.reaction.spread().p50));
-        let longest = heeded.unwrap_or(Nanos(PATIENCE.0 / 3)).max(way);
-        self.quiet(now).0 > longest.0.saturating_mul(3)
+        // The shortest: a NAK that was lost on its way is heeded by the timer, as it seems.
+        let heeded = self.nak_times.as_deref().and_then(|t| t.reaction.min()).unwrap_or_default();
+        let longest = PATIENCE.0.max(heeded.0.saturating_mul(8)).max(way.0.saturating_mul(3));
+        self.quiet(now).0 > longest
     }
 
     /// Judges the holes that were mended long enough ago, and the oldest of too many.

@@ -52,7 +52,7 @@ fn what_is_late_is_not_lost() {
         ("duplicated_by_network", 21),
         ("lost_before_tap", 35),
         ("lost_or_late <= late", 348),
-        ("reordered <= late", 49),
+        ("reordered <= late", 51),
         ("restarts_elsewhere", 1),
     ]);
 }
