@@ -24,13 +24,13 @@ fn noise_is_survived() {
                 _ => rng.within(0, 0x18) as u8,
             };
             let bits = rng.within(1, 40);
-            tap.now = 1_000_000_000 + rng.within(0, 1 << bits);
+            let at = 1_000_000_000 + rng.within(0, 1 << bits);
             let facts = Facts {
                 aeth: Aeth(rng.next() as u32),
                 dma_len: rng.next() as u32 >> (bits % 32),
                 ..Tap::facts(way, opcode, psn)
             };
-            tap.facts_at(way, facts);
+            tap.add(at, facts);
         }
         let seen = tap.finish();
         for flow in &seen.flows {

@@ -7,8 +7,6 @@ mod causes;
 mod clean;
 mod faults;
 mod flood;
-#[path = "../engine/kit.rs"]
-#[allow(dead_code, reason = "the other test binary uses the rest of it")]
 mod kit;
 mod loss;
 mod model;

@@ -1,6 +1,5 @@
 //! From what a tap saw to the story.
 
-use rocetop_analysis::Config;
 use rocetop_analysis::report::FlowReport;
 use rocetop_analysis::story::StoryReport;
 use rocetop_parsers::Facts;
@@ -67,16 +66,13 @@ pub(crate) fn seen_all(sides: &[(&Scenario, &[Record])], place: Place, ttls: boo
         let (out, back) = ways(place, ttls);
         for record in records {
             let forth = record.packet.is_request() == (side == 0);
-            all.push((record.at, facts(&record.packet, if forth { out } else { back }, s), forth));
+            all.push((record.at, facts(&record.packet, if forth { out } else { back }, s)));
         }
     }
-    all.sort_by_key(|&(at, ..)| at);
-    let mut tap = Tap::with(Config::default());
-    let (out, back) = ways(place, ttls);
-    for (at, facts, forth) in all {
-        // The kit moves its clock by as much for each packet.
-        tap.now = at - 10_000;
-        tap.facts_at(if forth { out } else { back }, facts);
+    all.sort_by_key(|&(at, _)| at);
+    let mut tap = Tap::default();
+    for (at, facts) in all {
+        tap.add(at, facts);
     }
     tap.finish()
 }
