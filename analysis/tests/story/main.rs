@@ -11,7 +11,6 @@ mod kit;
 mod loss;
 mod model;
 mod order;
-mod places;
 mod scenario;
 mod tap;
 mod times;

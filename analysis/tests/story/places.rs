@@ -1,1 +1,0 @@
-//! Where the tap stands: never the wrong end.
