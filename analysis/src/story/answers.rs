@@ -9,9 +9,6 @@ use super::{Ahead, Answer, Episode, Story, Telling};
 
 /// Answers that wait to be heeded: of more, the oldest are forgotten.
 const ASKED: usize = 4;
-/// PSNs that the NAK of a responder may name below the ones that the tap has just seen skipped: between tap and
-/// responder packets may overtake each other, too.
-const NEAR: i32 = 64;
 
 impl Story {
     /// An answer to this flow's requests. `next` is the PSN after the highest request seen.
@@ -156,16 +153,10 @@ impl Story {
                 Some((hole.start == psn).then_some(hole.opened))
             }
             Some(_) => None,
-            None => {
-                // The responder may be a few packets behind the tap.
-                let near = self.holes.iter_mut().find(|h| h.nak.is_none() && (1..=NEAR).contains(&(h.start - psn)));
-                near.map(|hole| {
-                    hole.nak = Some(mark);
-                    None
-                })
-            }
+            None => None,
         };
         let known = self.asked.iter().any(|a| a.psn == psn);
+        let out = self.holes.iter().any(|h| h.lacks(psn));
         match generated {
             Some(Some(opened)) => {
                 self.sums.naks_unseen += 1;
@@ -174,6 +165,8 @@ impl Story {
             Some(None) => {}
             // Nothing was sent again yet, and the responder asks again for the same.
             None if known => self.sums.naks_repeated += 1,
+            // The next one of a hole.
+            None if out => self.sums.naks_unseen += 1,
             // It had been seen, as one of those that the responder dropped. If the sender was sending again, a repeat is
             // missing; if not, nothing is.
             None if psn == epsn && self.ahead.is_some() => {

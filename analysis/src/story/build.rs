@@ -2,6 +2,7 @@
 
 use rocetop_parsers::Nanos;
 
+use super::hole::Outcome;
 use super::log::Episode;
 use super::report::{ByCause, Cause, EpisodeReport, Kind, Near, NearEvidence, Recovery, Retransmissions, StoryReport};
 use super::run::timeout_of;
@@ -45,6 +46,7 @@ impl Story {
         let near = near(&evidence);
         // What is still under way when the capture ends is judged as it stands.
         let holes = self.holes.iter().fold(self.sums.holes, |sum, h| add(sum, h.outcome(around.answered)));
+        let whole = self.sums.naks_unseen == 0 && holes == Outcome::default();
         let unanswered = if self.run.open && self.run.cause == Cause::Timeout { self.run.tries } else { 0 };
         let last = self.unfinished();
         let holes_left = self.holes.iter().flat_map(|h| episodes_of(h, around.answered));
@@ -87,7 +89,8 @@ impl Story {
             last_acked_psn: self.acked.map(rocetop_parsers::Psn::get),
             unanswered_tries: unanswered,
             naks_repeated: self.sums.naks_repeated,
-            restarts_elsewhere: self.sums.restarts_elsewhere,
+            // Certain at the requester alone, where nothing can be missing: elsewhere the first repeats may have been lost.
+            restarts_elsewhere: if near == Near::Src && whole { self.sums.restarts_elsewhere } else { 0 },
             episodes,
             more_episodes: u64::from(self.log.more()),
         }
@@ -112,9 +115,9 @@ impl Story {
     }
 
     fn recovery(&self) -> Recovery {
-        match (self.sums.restarts, self.sums.selective) {
-            (0, _) => Recovery::NoneSeen,
-            (all, selective) if selective * 2 > all => Recovery::Selective,
+        match (self.sums.restarts, self.sums.selective, self.sums.went_on) {
+            (0, ..) => Recovery::NoneSeen,
+            (_, selective, went_on) if selective > went_on => Recovery::Selective,
             _ => Recovery::GoBackN,
         }
     }

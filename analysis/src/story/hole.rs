@@ -1,8 +1,7 @@
 //! A hole: PSNs that were skipped here, and what came of each of them.
 //!
-//! A sender that goes back sends everything again from the packet that was lost. So of a PSN that was skipped and came as
-//! often as the sender went back, one packet was lost; and one that came once more was only late: its own late copy, and
-//! the useless repeats.
+//! A sender that goes back sends everything again from the packet that was lost. So a skipped PSN that comes in runs of
+//! repeats alone was lost; and one that comes outside of them, once at least, was only late.
 
 use rocetop_parsers::{Nanos, Psn};
 
@@ -18,8 +17,20 @@ pub(crate) struct Mark {
 /// PSNs of one hole that are told apart. What a burst loses beyond this is counted as one with the last.
 const WIDEST: usize = 1024;
 
-/// Arrivals of a PSN that is known to have been late: more than any sender sends.
-const LATE: u8 = u8::MAX;
+/// What came of a skipped PSN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// Nothing yet.
+    Out,
+    /// No request carries it: it lies inside of a READ's range.
+    Covered,
+    /// It came, in runs of repeats alone.
+    Repeated,
+    /// It came, as a repeat or late.
+    Unsure,
+    /// It came where nothing had asked for it.
+    Late,
+}
 
 /// Skipped PSNs.
 #[derive(Clone, Debug)]
@@ -34,14 +45,13 @@ pub(crate) struct Hole {
     pub(crate) nak: Option<Mark>,
     /// The first arrival.
     pub(crate) filled: Option<Mark>,
-    /// How often the sender went back to its start or before, after it opened.
-    pub(crate) restarts: u8,
-    /// First packet of the last time.
-    restart: FrameNo,
+    /// A run of repeats came to it after it opened.
+    pub(crate) sent_again: bool,
+    /// One of its PSNs came alone, as it seems because it was asked for.
+    pub(crate) alone: bool,
     /// The responder acknowledged all of it.
     pub(crate) acked: bool,
-    /// Arrivals of each PSN.
-    arrivals: Vec<u8>,
+    fates: Vec<Fate>,
     /// Repeats of requests because of it.
     pub(crate) repeats: u32,
     /// Requests seen since it was whole.
@@ -66,10 +76,10 @@ impl Hole {
             seen_before,
             nak: None,
             filled: None,
-            restarts: 0,
-            restart: FrameNo::default(),
+            sent_again: false,
+            alone: false,
             acked: false,
-            arrivals: vec![0; (len as usize).min(WIDEST)],
+            fates: vec![Fate::Out; (len as usize).min(WIDEST)],
             repeats: 0,
             since: 0,
         }
@@ -83,51 +93,75 @@ impl Hole {
         psn - self.start >= 0 && psn - self.end() < 0
     }
 
-    /// The inside of a READ from `start` on: no request carries these PSNs.
-    pub(crate) fn cut_off(&mut self, start: Psn) {
-        let len = (start - self.start).max(1).unsigned_abs();
-        if len < self.len {
-            self.len = len;
-            self.arrivals.truncate(len as usize);
+    /// The inside of a READ: no request carries these PSNs.
+    pub(crate) fn cover(&mut self, from: Psn, to: Psn) {
+        let first = (from - self.start).max(0).unsigned_abs() as usize;
+        let end = (to - self.start + 1).max(0).unsigned_abs() as usize;
+        for fate in self.fates.iter_mut().take(end).skip(first).filter(|f| **f == Fate::Out) {
+            *fate = Fate::Covered;
         }
     }
 
-    /// One of its PSNs came. A repeat is never older than what asks for it; so what is was late, whatever comes.
-    pub(crate) fn arrive(&mut self, psn: Psn, mark: Mark) {
+    /// One of its PSNs came. A repeat is never older than what asks for it, where the clock tells.
+    pub(crate) fn arrive(&mut self, psn: Psn, mark: Mark, fate: Fate) {
         self.filled.get_or_insert(mark);
-        let late = mark.at <= self.nak.unwrap_or(self.opened).at;
-        let at = (psn - self.start).max(0).unsigned_abs() as usize;
-        if let Some(n) = self.arrivals.get_mut(at.min(WIDEST - 1)) {
-            *n = if late { LATE } else { n.saturating_add(1) };
+        let older = mark.at <= self.nak.unwrap_or(self.opened).at;
+        let fate = if older { Fate::Late } else { fate };
+        if let Some(known) = self.fate(psn)
+            && matches!((*known, fate), (Fate::Out | Fate::Covered, _) | (_, Fate::Late))
+        {
+            *known = fate;
         }
     }
 
-    /// The sender went back to its start or before, in a run of repeats that began with this packet.
-    pub(crate) fn sent_again(&mut self, begun: FrameNo) {
-        if self.restart != begun {
-            self.restart = begun;
-            self.restarts = self.restarts.saturating_add(1);
+    /// It is known now what came before.
+    pub(crate) fn settle(&mut self, psn: Psn, fate: Fate) {
+        if let Some(known) = self.fate(psn).filter(|f| **f == Fate::Unsure || fate == Fate::Late) {
+            *known = fate;
         }
+    }
+
+    /// What seemed to be a run of repeats from `from` on was none.
+    pub(crate) fn was_late(&mut self, from: Psn, to: Psn) {
+        let first = (from - self.start).max(0).unsigned_abs() as usize;
+        let end = (to - self.start).max(0).unsigned_abs() as usize;
+        for fate in self.fates.iter_mut().take(end).skip(first).filter(|f| **f == Fate::Repeated) {
+            *fate = Fate::Late;
+        }
+    }
+
+    /// PSNs beyond the widest are counted as one with the last.
+    fn fate(&mut self, psn: Psn) -> Option<&mut Fate> {
+        let at = (psn - self.start).max(0).unsigned_abs() as usize;
+        self.fates.get_mut(at.min(WIDEST - 1))
+    }
+
+    /// Whether `psn` is one of its own and has not come.
+    pub(crate) fn lacks(&self, psn: Psn) -> bool {
+        let at = (psn - self.start).max(0).unsigned_abs() as usize;
+        self.holds(psn) && self.fates.get(at.min(WIDEST - 1)) == Some(&Fate::Out)
     }
 
     /// Whether each of its PSNs has come.
     pub(crate) fn is_whole(&self) -> bool {
-        self.arrivals.iter().all(|&n| n > 0)
+        self.fates.iter().all(|&f| f != Fate::Out)
     }
 
     /// What it was, by all that was seen. `answered` tells whether answers can be seen here at all.
     pub(crate) fn outcome(&self, answered: bool) -> Outcome {
         let mut outcome = Outcome::default();
-        for (n, &came) in self.arrivals.iter().enumerate() {
+        for (n, &fate) in self.fates.iter().enumerate() {
             // The last one stands for all that are not told apart.
             let weight = if n + 1 == WIDEST { self.len - n as u32 } else { 1 };
-            let sum = match came {
-                0 if self.acked && self.nak.is_none() && self.restarts == 0 && !self.seen_before => &mut outcome.missed,
-                0 => &mut outcome.lost_or_late,
-                n if n > self.restarts && (answered || n > 1) => &mut outcome.late,
-                // Where no answer can be seen, a selective repeat looks like a late packet.
-                _ if self.seen_before || self.restarts == 0 => &mut outcome.lost_or_late,
-                _ => &mut outcome.lost,
+            let sum = match fate {
+                Fate::Covered => continue,
+                Fate::Out if self.acked && self.nak.is_none() && !self.sent_again && !self.seen_before => {
+                    &mut outcome.missed
+                }
+                Fate::Late if answered => &mut outcome.late,
+                // Where no answer can be seen, a repeat looks like a late packet.
+                Fate::Repeated if self.sent_again && !self.seen_before => &mut outcome.lost,
+                _ => &mut outcome.lost_or_late,
             };
             *sum += weight;
         }
@@ -143,29 +177,48 @@ mod tests {
         Mark { frame: FrameNo::new(0, frame), at: Nanos(frame * 1000) }
     }
 
-    fn hole(arrivals: &[u32]) -> Hole {
+    fn hole(arrivals: &[u32], fate: Fate) -> Hole {
         let mut hole = Hole::new(Psn::new(0xff_fffe), 3, mark(10), false);
         hole.nak = Some(mark(11));
-        hole.sent_again(FrameNo::new(0, 20));
+        hole.sent_again = true;
         for (frame, &psn) in (20..).zip(arrivals) {
-            hole.arrive(Psn::new(psn), mark(frame));
+            hole.arrive(Psn::new(psn), mark(frame), fate);
         }
         hole
     }
 
     #[test]
-    fn as_often_as_it_was_sent_again_is_lost_and_once_more_is_late() {
-        let outcome = hole(&[0xff_fffe, 0xff_ffff, 0, 0xff_ffff]).outcome(true);
-        assert_eq!(outcome, Outcome { lost: 2, late: 1, ..Outcome::default() });
+    fn what_comes_in_repeats_alone_was_lost() {
+        let mut hole = hole(&[0xff_fffe, 0xff_ffff, 0, 0xff_fffe], Fate::Repeated);
+        assert_eq!(hole.outcome(true), Outcome { lost: 3, ..Outcome::default() });
+        hole.arrive(Psn::new(0xff_ffff), mark(30), Fate::Late);
+        assert_eq!(hole.outcome(true), Outcome { lost: 2, late: 1, ..Outcome::default() });
+        hole.arrive(Psn::new(0xff_ffff), mark(31), Fate::Repeated);
+        assert_eq!(hole.outcome(true), Outcome { lost: 2, late: 1, ..Outcome::default() });
     }
 
     #[test]
-    fn a_sender_that_goes_back_twice_sends_three_times() {
-        let mut hole = hole(&[0xff_fffe, 0xff_ffff, 0]);
-        hole.sent_again(FrameNo::new(0, 40));
-        hole.sent_again(FrameNo::new(0, 40));
-        hole.arrive(Psn::new(0), mark(41));
-        assert_eq!(hole.outcome(true), Outcome { lost: 3, ..Outcome::default() });
+    fn a_run_that_was_none_makes_it_late() {
+        let mut hole = hole(&[0xff_ffff, 0], Fate::Repeated);
+        hole.was_late(Psn::new(0xff_ffff), Psn::new(1));
+        assert_eq!(hole.outcome(true), Outcome { late: 2, lost_or_late: 1, ..Outcome::default() });
+    }
+
+    #[test]
+    fn what_is_unsure_is_settled_later() {
+        let mut hole = hole(&[0xff_ffff, 0], Fate::Unsure);
+        assert_eq!(hole.outcome(true), Outcome { lost_or_late: 3, ..Outcome::default() });
+        hole.settle(Psn::new(0xff_ffff), Fate::Repeated);
+        hole.settle(Psn::new(0), Fate::Late);
+        assert_eq!(hole.outcome(true), Outcome { lost: 1, late: 1, lost_or_late: 1, ..Outcome::default() });
+    }
+
+    #[test]
+    fn the_inside_of_a_read_is_not_waited_for() {
+        let mut hole = hole(&[0xff_fffe], Fate::Repeated);
+        hole.cover(Psn::new(0xff_ffff), Psn::new(5));
+        assert!(hole.is_whole());
+        assert_eq!(hole.outcome(true), Outcome { lost: 1, ..Outcome::default() });
     }
 
     #[test]
@@ -177,25 +230,18 @@ mod tests {
     }
 
     #[test]
-    fn filled_without_a_repeat_is_late() {
+    fn late_is_certain_only_where_answers_are_seen() {
         let mut hole = Hole::new(Psn::new(5), 1, mark(1), false);
-        hole.arrive(Psn::new(5), mark(2));
+        hole.arrive(Psn::new(5), mark(2), Fate::Late);
         assert_eq!(hole.outcome(true), Outcome { late: 1, ..Outcome::default() });
         assert_eq!(hole.outcome(false), Outcome { lost_or_late: 1, ..Outcome::default() });
     }
 
     #[test]
-    fn what_is_older_than_its_nak_was_late() {
-        let mut hole = hole(&[]);
-        hole.arrive(Psn::new(0), mark(11));
-        assert_eq!(hole.outcome(true), Outcome { late: 1, lost_or_late: 2, ..Outcome::default() });
-    }
-
-    #[test]
     fn what_had_been_seen_before_is_never_certain() {
         let mut hole = Hole::new(Psn::new(5), 1, mark(1), true);
-        hole.sent_again(FrameNo::new(0, 3));
-        hole.arrive(Psn::new(5), mark(3));
+        hole.sent_again = true;
+        hole.arrive(Psn::new(5), mark(3), Fate::Repeated);
         assert_eq!(hole.outcome(true), Outcome { lost_or_late: 1, ..Outcome::default() });
     }
 

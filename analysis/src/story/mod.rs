@@ -23,6 +23,8 @@ use rocetop_parsers::{Nanos, Psn};
 
 pub use report::StoryReport;
 
+use crate::event::FrameNo;
+
 pub(crate) use self::build::{Around, hops};
 use self::histogram::Histogram;
 pub(crate) use self::hole::Mark;
@@ -42,6 +44,10 @@ const SETTLED: u32 = 256;
 /// A repeat that comes sooner than this after the packet before is no timer's, where the round trip is not known: no
 /// NIC's timer is shorter than a few of 4.096 us (IBTA 9.7.6.1.3).
 const NO_TIMER: Nanos = Nanos(20_000);
+
+/// A silence shorter than this is no timer's where a NAK is on its way: timers run from a millisecond (4.096 us x 2^8),
+/// and a NAK takes less but for the longest ways.
+const PATIENCE: Nanos = Nanos(500_000);
 
 /// What the stories of an engine share.
 pub(crate) struct Telling<'a> {
@@ -113,9 +119,10 @@ struct Sums {
     naks_seen: u64,
     naks_repeated: u64,
     restarts_elsewhere: u64,
-    /// Restarts that a NAK had asked for, and those that sent only what was missing.
+    /// Restarts that a NAK had asked for, those of them that sent only what was missing, and those that went on.
     restarts: u64,
     selective: u64,
+    went_on: u64,
     stall: Nanos,
 }
 
@@ -132,6 +139,8 @@ pub(crate) struct Story {
     doubt: Option<Psn>,
     /// What would follow the last request.
     last_end: Psn,
+    /// What would follow the highest.
+    top: Psn,
     last_request: Mark,
     last_answer: Mark,
     /// Highest PSN acknowledged.
@@ -141,7 +150,11 @@ pub(crate) struct Story {
     behind: Option<Asked>,
     /// Answers that ask for a repeat and were not heeded yet.
     asked: VecDeque<Asked>,
+    /// The PSN of a NAK that was heeded, as it seems, only from a later packet on; and that packet.
+    beyond: Option<(Psn, FrameNo)>,
     run: Run,
+    /// It filled a hole, and what follows tells whether it was a repeat.
+    lone: Option<Request>,
     /// Responses that were due and did not come, until they are asked for again: how many, up to where, since when.
     unheard: Option<(u32, Psn, Mark)>,
     /// Time between two tries of the same request: the sum of all, and their number.
@@ -179,6 +192,7 @@ impl Story {
             start: first.psn,
             ahead: None,
             last_end: first.psn + 1,
+            top: first.psn + 1,
             last_request: frame,
             last_answer: Mark::default(),
             acked: None,
@@ -187,6 +201,8 @@ impl Story {
             asked: VecDeque::new(),
             doubt: None,
             run: Run::default(),
+            beyond: None,
+            lone: None,
             unheard: None,
             spacing: (Nanos(0), 0),
             rnr_timer_us: None,
@@ -209,9 +225,14 @@ impl Story {
         self.quiet(now) < least
     }
 
-    /// Whether so much time has passed that only a timer can have done it, though a NAK is on its way.
+    /// Whether so much time has passed that only a timer can have done it, though a NAK is on its way. The way there and
+    /// back that is seen at the responder's end is not the one that a NAK and what it asks for take.
     fn overdue(&self, now: Nanos) -> bool {
-        self.latency.rtt_range().is_some_and(|(_, max)| self.quiet(now).0 > max.0.saturating_mul(3))
+        let way = self.latency.rtt_range().map_or(Nanos(0), |(_, max)| max);
+        // The shortest: a NAK that was lost on its way is heeded by the timer, as it seems.
+        let heeded = self.nak_times.as_deref().and_then(|t| t.reaction.min()).unwrap_or_default();
+        let longest = PATIENCE.0.max(heeded.0.saturating_mul(8)).max(way.0.saturating_mul(3));
+        self.quiet(now).0 > longest
     }
 
     /// Judges the holes that were mended long enough ago, and the oldest of too many.
@@ -247,9 +268,9 @@ fn episodes_of(hole: &Hole, answered: bool) -> impl Iterator<Item = Episode> {
         (Kind::MissedByCapture, outcome.missed),
     ];
     let cause = match hole.nak {
-        _ if hole.repeats == 0 && hole.restarts == 0 => None,
+        _ if hole.repeats == 0 && !hole.sent_again => None,
         Some(_) => Some(Cause::Nak),
-        None if hole.restarts != 0 => Some(Cause::Timeout),
+        None if hole.sent_again => Some(Cause::Timeout),
         None => Some(Cause::Unknown),
     };
     let base = Episode::new(Kind::LostBeforeTap, cause, hole.start, hole.start + (hole.len - 1));

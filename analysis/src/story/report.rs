@@ -180,8 +180,8 @@ pub struct StoryReport {
     pub most_in_flight: u32,
     /// Highest PSN acknowledged, if any was.
     pub last_acked_psn: Option<u32>,
-    /// Requests that no answer came for by the end of the capture, sent this many times each at least; 0 where the last
-    /// request was answered or sent once.
+    /// Retries of the last request that no answer came for by the end of the capture: it was sent once more than that.
+    /// 0 where it was answered or sent once.
     pub unanswered_tries: u32,
     /// Sequence errors sent again for a hole that was open already (IBTA 9.7.5.2: one NAK a hole).
     pub naks_repeated: u64,

@@ -2,10 +2,10 @@
 
 use rocetop_parsers::{Nanos, Psn};
 
-use super::hole::Hole;
+use super::hole::{Fate, Hole};
 use super::report::{Cause, Kind};
 use super::run::{Asked, Run};
-use super::{Ahead, Episode, Request, Sight, Story, Telling};
+use super::{Ahead, Episode, NO_TIMER, Request, Sight, Story, Telling};
 
 impl Story {
     /// A request of the flow, after the first.
@@ -13,8 +13,14 @@ impl Story {
     pub(crate) fn request(&mut self, request: &Request, telling: &mut Telling<'_>) {
         if request.sight == Sight::New(0) && self.epsn == request.psn && self.holes.is_empty() && !self.run.sending {
             self.epsn = request.stamp.psn + 1;
-        } else if request.twin && request.sight == Sight::Again && self.hole_at(request.psn).is_none() {
-            // Two of the same in a row, at once: no sender does that.
+        } else if request.twin
+            && request.sight == Sight::Again
+            && self.hole_at(request.psn).is_none()
+            && !self.asks_for(request.psn, request.mark.at)
+            && !self.run.sending
+            && request.mark.at.since(self.last_request.at) < NO_TIMER
+        {
+            // Two of the same in a row, at once: no sender does that unasked, but one that goes back from where it is.
             self.sums.duplicated += 1;
             self.causes.count(Cause::Unknown);
             return;
@@ -24,6 +30,7 @@ impl Story {
         self.last_end = request.stamp.psn + 1;
         self.last_request = request.mark;
         if let Sight::New(_) = request.sight {
+            self.top = request.stamp.psn + 1;
             self.latency.sent(request.stamp);
         }
     }
@@ -32,40 +39,24 @@ impl Story {
     fn unusual(&mut self, request: &Request, telling: &mut Telling<'_>) {
         let Request { mark, psn, .. } = *request;
         self.resolve_copy(request);
-        let sending = self.run.sending && self.run.asked_for;
-        for hole in &mut self.holes {
-            if hole.holds(psn) {
-                hole.arrive(psn, mark);
-            } else if request.read && hole.start - psn > 0 && hole.start - request.stamp.psn <= 0 {
-                hole.cut_off(hole.start);
-            }
-        }
+        self.resolve_lone(request, telling);
+        let mut sending = self.run.sending && self.run.asked_for;
         match request.sight {
             Sight::New(skipped) => {
-                if sending
-                    && self.run.cause == Cause::Nak
-                    && self.run.repeats <= 1
-                    && (psn - skipped) - self.run.next > 0
-                {
-                    // What had been sent behind the lost packet was not sent again.
-                    self.sums.selective += 1;
-                }
+                sending &= !self.leave(psn - skipped);
                 self.run.sending = false;
                 if skipped != 0 {
                     self.holes.push_back(Hole::new(psn - skipped, skipped, mark, false));
                 }
             }
-            Sight::First if self.asked.iter().any(|a| a.psn == psn && a.mark.at <= mark.at) => {
-                self.go_back(request, telling);
-            }
-            // The rest of a READ, asked for again: the request itself is new.
-            Sight::First if request.read && psn - self.last_end < 0 => self.go_back(request, telling),
             Sight::First => {
-                // Older than the NAK: it was on its way, and no run of repeats brought it.
-                let late = self.hole_at(psn).and_then(|h| h.nak).is_some_and(|nak| mark.at < nak.at);
-                self.run.sending &= !late;
+                let fate = self.first(request, telling);
+                self.fill(request, fate);
             }
-            Sight::Again => self.repeat(request, telling),
+            Sight::Again => {
+                let fate = self.repeat(request, telling);
+                self.fill(request, fate);
+            }
         }
         self.frontier(request, sending || request.sight == Sight::Again);
         for hole in &mut self.holes {
@@ -75,44 +66,165 @@ impl Story {
         self.settle(request.answered, telling.room);
     }
 
+    /// The sender leaves a run of repeats. `next` is the PSN after all that had been sent before. Returns whether it was
+    /// one that did not repeat what had been sent behind the lost packet.
+    fn leave(&mut self, next: Psn) -> bool {
+        let run = &self.run;
+        if !run.sending || !run.asked_for || run.cause != Cause::Nak || next - run.next <= 0 {
+            return false;
+        }
+        let (start, selective) = (run.start, run.next - run.start <= 1);
+        if !selective {
+            self.sums.went_on += 1;
+            return false;
+        }
+        self.sums.selective += 1;
+        if let Some(hole) = self.hole_at(start) {
+            hole.alone = true;
+        }
+        true
+    }
+
+    /// A PSN below the frontier, for the first time.
+    fn first(&mut self, request: &Request, telling: &mut Telling<'_>) -> Fate {
+        let Request { mark, psn, .. } = *request;
+        let asked = self.was_asked(request);
+        if self.run.sending && psn == self.run.next && !(asked && self.asks_for(psn, mark.at)) {
+            self.run.next = request.stamp.psn + 1;
+            return if self.run.asked_for { Fate::Repeated } else { Fate::Late };
+        }
+        let rest = request.read && psn - self.last_end < 0;
+        if asked && self.asks_for(psn, mark.at) || rest || !self.goes_on(psn) && self.overdue(mark.at) {
+            // The rest of a READ, asked for again, is new itself.
+            self.go_back(request, telling);
+            return Fate::Repeated;
+        }
+        let goes_on = self.goes_on(psn);
+        if goes_on || asked {
+            self.lone = Some(*request);
+            self.run.sending = goes_on;
+            return Fate::Unsure;
+        }
+        // Nothing can have asked for it: it is the original.
+        self.run.sending = false;
+        Fate::Late
+    }
+
+    /// One of the PSNs that were skipped has come.
+    fn fill(&mut self, request: &Request, fate: Fate) {
+        let Request { mark, psn, .. } = *request;
+        for hole in &mut self.holes {
+            if hole.holds(psn) {
+                hole.arrive(psn, mark, fate);
+                // It was the late one, not a repeat, that came alone.
+                let late = fate == Fate::Late && std::mem::take(&mut hole.alone);
+                self.sums.selective -= u64::from(late);
+            }
+            if request.read {
+                hole.cover(psn + 1, request.stamp.psn);
+            }
+        }
+        if fate == Fate::Repeated {
+            self.reach(psn);
+        }
+    }
+
+    /// Whether a PSN follows in the run of repeats that is under way.
+    fn goes_on(&self, psn: Psn) -> bool {
+        self.run.sending && psn - self.run.next >= 0
+    }
+
+    /// Whether an answer waits that asks for this packet or one before it.
+    fn was_asked(&self, request: &Request) -> bool {
+        let asked = self.asked.iter().any(|a| request.psn - a.psn >= 0 && a.mark.at <= request.mark.at);
+        asked || self.beyond.is_some_and(|(psn, _)| psn == request.psn)
+    }
+
+    /// A packet filled a hole, and what came before does not tell whether it was a repeat. What follows may.
+    fn resolve_lone(&mut self, request: &Request, telling: &mut Telling<'_>) {
+        let Some(lone) = self.lone.take() else { return };
+        let repeats = !matches!(request.sight, Sight::New(_));
+        let ahead = self.goes_on(lone.psn);
+        let ends = lone.sight == Sight::Again && !repeats;
+        let fate = if ahead && (ends || repeats && request.psn - lone.psn > 0) {
+            // Those between were lost again.
+            self.run.next = lone.stamp.psn + 1;
+            Fate::Repeated
+        } else if !ahead && repeats && request.psn == lone.stamp.psn + 1 {
+            // The sender went back, and what came first was lost again.
+            self.go_back(&lone, telling);
+            Fate::Repeated
+        } else if if ahead { request.psn == self.run.next } else { !repeats } {
+            Fate::Late
+        } else {
+            Fate::Unsure
+        };
+        for hole in self.holes.iter_mut().filter(|h| h.holds(lone.psn)) {
+            hole.settle(lone.psn, fate);
+        }
+        if fate == Fate::Repeated {
+            self.reach(lone.psn);
+        }
+    }
+
     /// A PSN that had been seen.
-    fn repeat(&mut self, request: &Request, telling: &mut Telling<'_>) {
+    fn repeat(&mut self, request: &Request, telling: &mut Telling<'_>) -> Fate {
         let Request { mark, psn, .. } = *request;
         self.latency.again(psn);
-        let goes_on = self.run.repeats != 0 && psn == self.run.next && !self.asks_for(psn);
+        let goes_on = self.run.repeats != 0 && psn == self.run.next && !self.asks_for(psn, mark.at);
         // A late packet among those that were sent again.
-        let strays = self.run.repeats != 0 && psn - self.run.start > 0 && psn - self.run.next < 0;
-        if strays && !self.asks_for(psn) && self.too_soon(mark.at) {
+        let strays = self.run.sending && psn - self.run.start > 0 && psn - self.run.next < 0;
+        if strays && self.run.repeats != 0 && !self.was_asked(request) && self.too_soon(mark.at) {
             self.causes.count(self.run.cause);
-            return;
+            return Fate::Late;
         }
-        if !goes_on && (!self.run.sending || psn - self.last_end < 0) {
+        let elsewhere = psn - self.last_end < 0 || psn != self.run.next && self.asks_for(psn, mark.at);
+        if !goes_on && (!self.run.sending || elsewhere) {
             self.go_back(request, telling);
         }
-        self.run.sending = true;
         self.causes.count(self.run.cause);
         self.run.repeats += 1;
-        self.run.next = request.stamp.psn + 1;
-        let run = self.run;
+        if self.goes_on(psn) && psn != self.run.next {
+            // Those between were lost again, or this one is a late copy.
+            self.lone = Some(*request);
+        } else {
+            self.run.next = request.stamp.psn + 1;
+        }
+        self.run.sending = true;
         for hole in self.holes.iter_mut().filter(|h| psn - h.start >= 0 && mark.at > h.opened.at) {
-            if run.asked_for && run.start - hole.start <= 0 && run.begun.at >= hole.opened.at {
-                hole.sent_again(run.begun.frame);
-            }
             if self.run.hole == Some(hole.opened.frame) {
                 hole.repeats += 1;
             }
+        }
+        if self.run.asked_for { Fate::Repeated } else { Fate::Late }
+    }
+
+    /// The run of repeats has come to `psn`.
+    fn reach(&mut self, psn: Psn) {
+        let run = self.run;
+        if !run.sending || !run.asked_for {
+            return;
+        }
+        for hole in self.holes.iter_mut().filter(|h| psn - h.start >= 0 && run.latest.at >= h.opened.at) {
+            // A sender goes back to what it has no answer for: repeats before the first that is seen may have been lost.
+            hole.sent_again |= run.start - hole.end() < 0 || !hole.is_whole();
         }
     }
 
     /// The requester goes back to an earlier PSN: a run of repeats begins.
     fn go_back(&mut self, request: &Request, telling: &mut Telling<'_>) {
         let Request { mark, psn, .. } = *request;
+        if psn != self.run.next {
+            self.leave(self.top);
+        }
         let again = self.run.open && self.run.start == psn;
         let mut run = Run { start: psn, next: request.stamp.psn + 1, begun: mark, latest: mark, ..Run::default() };
         let mut stalled = None;
         let before = self.asked.len();
+        let beyond = self.beyond.take_if(|(asked, _)| psn - *asked <= 0).filter(|&(asked, _)| asked == psn);
         // The one that names this PSN, else the latest.
-        let asked = self.asked.iter().find(|a| a.psn == psn).or(self.asked.back()).copied();
+        let ready = || self.asked.iter().rev().filter(|a| a.mark.at <= mark.at);
+        let asked = ready().find(|a| a.psn == psn).or(ready().next()).copied();
         // What is still to be mended, and where this packet belongs to.
         let mending = self.holes.iter().rev().find(|h| h.holds(psn) || psn - h.start >= 0 && h.nak.is_some());
         run.hole = mending.map(|h| h.opened.frame);
@@ -125,16 +237,27 @@ impl Story {
                 self.log.add(episode, telling.room);
                 self.asked.clear();
             }
-            Some(asked) if !asked.rnr && asked.mark.at <= mark.at && (psn == asked.psn || !self.overdue(mark.at)) => {
+            Some(asked) if !asked.rnr && (psn == asked.psn || !self.overdue(mark.at)) => {
                 run.cause = Cause::Nak;
                 self.heed(asked, request);
                 self.asked.retain(|a| a.psn - psn > 0);
+                self.beyond = (psn - asked.psn > 0).then_some((asked.psn, mark.frame));
+            }
+            _ if let Some((_, before)) = beyond
+                && !self.overdue(mark.at) =>
+            {
+                // What came before was late, and no repeat.
+                if self.run.latest.frame == before {
+                    let (from, to) = (self.run.start, self.run.next);
+                    self.holes.iter_mut().for_each(|h| h.was_late(from, to));
+                }
+                run.cause = Cause::Nak;
             }
             // Responses are missing; and at the responder's side, where none is: no timer asks for a part or so soon.
             _ if request.read
                 && (self.unheard.is_some_and(|(_, end, _)| psn - end < 0)
                     || request.sight == Sight::First
-                    || self.too_soon(mark.at)) =>
+                    || !self.overdue(mark.at)) =>
             {
                 run.cause = Cause::ReadReissue;
                 if let Some((missing, _, since)) = self.unheard.take() {
@@ -151,7 +274,9 @@ impl Story {
             // Nobody who sees only one direction can tell who asked.
             _ if !request.answered => {}
             // Too soon for any timer. One such packet is a copy that the network made; several are a sender's.
-            _ if self.too_soon(mark.at) && !again => run.copy = self.holes.is_empty().then_some(self.last_end),
+            _ if self.too_soon(mark.at) && self.quiet(mark.at) < NO_TIMER && !again => {
+                run.copy = self.holes.is_empty().then_some(self.last_end)
+            }
             _ => {
                 run.cause = Cause::Timeout;
                 stalled = Some(self.quiet(mark.at));
@@ -166,7 +291,10 @@ impl Story {
             self.sums.stall = Nanos(self.sums.stall.0.saturating_add(stalled.0));
         }
         run.open = matches!(run.cause, Cause::Timeout | Cause::ReadReissue);
-        run.asked_for = stalled.is_some() || matches!(run.cause, Cause::ReadReissue) || self.asked.len() != before;
+        run.asked_for = stalled.is_some()
+            || matches!(run.cause, Cause::ReadReissue)
+            || self.asked.len() != before
+            || beyond.is_some();
         run.sending = true;
         run.tries = 1;
         if again && run.open {
@@ -183,9 +311,6 @@ impl Story {
         times.reaction.record(request.mark.at.since(asked.mark.at));
         self.sums.restarts += 1;
         // Only where the NAK was about something that had passed the tap, or else the first repeat may have been lost.
-        for hole in self.holes.iter_mut().filter(|h| request.psn - h.start <= 0) {
-            hole.sent_again(request.mark.frame);
-        }
         let passed = self.behind.is_some_and(|b| b.psn == asked.psn);
         self.sums.restarts_elsewhere += u64::from(passed && request.psn - asked.psn > 0);
     }
@@ -224,8 +349,9 @@ impl Story {
     }
 
     /// Whether an answer waits that names this PSN.
-    fn asks_for(&self, psn: Psn) -> bool {
-        self.asked.iter().any(|a| a.psn == psn)
+    fn asks_for(&self, psn: Psn, now: Nanos) -> bool {
+        let asked = self.asked.iter().any(|a| a.psn == psn && a.mark.at <= now);
+        asked || self.beyond.is_some_and(|(asked, _)| asked == psn)
     }
 
     /// Whether `psn` lies in a hole that is not filled.

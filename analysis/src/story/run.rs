@@ -16,7 +16,7 @@ pub(crate) struct Run {
     /// First repeat of the first try, and of the latest.
     pub(crate) begun: Mark,
     pub(crate) latest: Mark,
-    /// Times that it went back to `start` without any answer in between.
+    /// Times that it went back to `start` without any answer in between: retries, not counting the first sending.
     pub(crate) tries: u32,
     pub(crate) repeats: u32,
     /// The answer that covered its start, and how often it came.
