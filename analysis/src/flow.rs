@@ -313,6 +313,13 @@ impl Flow {
     pub(crate) fn catch_up(&mut self, packet: &Packet, traits: Traits, peer: &mut Flow, telling: &mut Telling<'_>) {
         if traits.any(Traits::AETH | Traits::RESPONSE) {
             peer.acknowledged(&packet.facts, traits);
+            // Earlier answers went by when nobody knew whose they were: this one tells no time of what they answered.
+            let t = &self.counters.tally;
+            let naks: u64 = t.naks.iter().chain([&t.naks_other, &t.rnr_naks]).map(|&n| u64::from(n)).sum();
+            let earlier = t.acks + t.responses + naks > 1;
+            if let Some(story) = peer.story.as_deref_mut().filter(|_| earlier) {
+                story.answered_unseen(packet.facts.psn);
+            }
             if telling.on {
                 self.tell(packet, traits, None, 0, Double::No, Some(peer), telling);
             }

@@ -34,6 +34,11 @@ impl Story {
         self.last_answer = mark;
     }
 
+    /// Answers up to `psn` went by unseen.
+    pub(crate) fn answered_unseen(&mut self, psn: Psn) {
+        self.latency.forget_before(psn);
+    }
+
     /// Everything up to `psn` has arrived.
     #[inline(always)]
     fn ack(&mut self, psn: Psn, mark: Mark, next: Psn, telling: &mut Telling<'_>) {

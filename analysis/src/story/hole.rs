@@ -1,7 +1,7 @@
 //! A hole: PSNs that were skipped here, and what came of each of them.
 //!
 //! A sender that goes back sends everything again from the packet that was lost. So a skipped PSN that comes in runs of
-//! repeats alone was lost; and one that comes outside of them, once at least, was only late.
+//! repeats alone was lost; and one that comes outside of them, and more often than the sender went back, was only late.
 
 use rocetop_parsers::{Nanos, Psn};
 
@@ -30,6 +30,8 @@ pub(crate) enum Fate {
     Unsure,
     /// It came where nothing had asked for it.
     Late,
+    /// It is older than what shows the hole: it was on its way, whatever else came.
+    Older,
 }
 
 /// Skipped PSNs.
@@ -45,13 +47,16 @@ pub(crate) struct Hole {
     pub(crate) nak: Option<Mark>,
     /// The first arrival.
     pub(crate) filled: Option<Mark>,
-    /// A run of repeats came to it after it opened.
-    pub(crate) sent_again: bool,
+    /// Runs of repeats that came to it after it opened.
+    restarts: u8,
+    /// First packet of the last of them.
+    restart: FrameNo,
     /// One of its PSNs came alone, as it seems because it was asked for.
     pub(crate) alone: bool,
     /// The responder acknowledged all of it.
     pub(crate) acked: bool,
-    fates: Vec<Fate>,
+    /// What came of each, and how often it came.
+    fates: Vec<(Fate, u8)>,
     /// Repeats of requests because of it.
     pub(crate) repeats: u32,
     /// Requests seen since it was whole.
@@ -76,13 +81,26 @@ impl Hole {
             seen_before,
             nak: None,
             filled: None,
-            sent_again: false,
+            restarts: 0,
+            restart: FrameNo::default(),
             alone: false,
             acked: false,
-            fates: vec![Fate::Out; (len as usize).min(WIDEST)],
+            fates: vec![(Fate::Out, 0); (len as usize).min(WIDEST)],
             repeats: 0,
             since: 0,
         }
+    }
+
+    /// A run of repeats that began with this packet comes to it.
+    pub(crate) fn reached(&mut self, begun: FrameNo) {
+        if self.restart != begun {
+            self.restart = begun;
+            self.restarts = self.restarts.saturating_add(1);
+        }
+    }
+
+    pub(crate) fn sent_again(&self) -> bool {
+        self.restarts != 0
     }
 
     pub(crate) fn end(&self) -> Psn {
@@ -97,7 +115,7 @@ impl Hole {
     pub(crate) fn cover(&mut self, from: Psn, to: Psn) {
         let first = (from - self.start).max(0).unsigned_abs() as usize;
         let end = (to - self.start + 1).max(0).unsigned_abs() as usize;
-        for fate in self.fates.iter_mut().take(end).skip(first).filter(|f| **f == Fate::Out) {
+        for (fate, _) in self.fates.iter_mut().take(end).skip(first).filter(|(f, _)| *f == Fate::Out) {
             *fate = Fate::Covered;
         }
     }
@@ -106,9 +124,11 @@ impl Hole {
     pub(crate) fn arrive(&mut self, psn: Psn, mark: Mark, fate: Fate) {
         self.filled.get_or_insert(mark);
         let older = mark.at <= self.nak.unwrap_or(self.opened).at;
-        let fate = if older { Fate::Late } else { fate };
-        if let Some(known) = self.fate(psn)
-            && matches!((*known, fate), (Fate::Out | Fate::Covered, _) | (_, Fate::Late))
+        let fate = if older { Fate::Older } else { fate };
+        let Some((known, times)) = self.fate(psn) else { return };
+        *times = times.saturating_add(1);
+        if matches!((*known, fate), (Fate::Out | Fate::Covered, _) | (_, Fate::Older))
+            || *known != Fate::Older && fate == Fate::Late
         {
             *known = fate;
         }
@@ -116,22 +136,25 @@ impl Hole {
 
     /// It is known now what came before.
     pub(crate) fn settle(&mut self, psn: Psn, fate: Fate) {
-        if let Some(known) = self.fate(psn).filter(|f| **f == Fate::Unsure || fate == Fate::Late) {
+        if let Some((known, _)) =
+            self.fate(psn).filter(|(f, _)| *f == Fate::Unsure || fate == Fate::Late && *f != Fate::Older)
+        {
             *known = fate;
         }
     }
 
     /// What seemed to be a run of repeats from `from` on was none.
     pub(crate) fn was_late(&mut self, from: Psn, to: Psn) {
+        self.restarts = self.restarts.saturating_sub(1);
         let first = (from - self.start).max(0).unsigned_abs() as usize;
         let end = (to - self.start).max(0).unsigned_abs() as usize;
-        for fate in self.fates.iter_mut().take(end).skip(first).filter(|f| **f == Fate::Repeated) {
+        for (fate, _) in self.fates.iter_mut().take(end).skip(first).filter(|(f, _)| *f == Fate::Repeated) {
             *fate = Fate::Late;
         }
     }
 
     /// PSNs beyond the widest are counted as one with the last.
-    fn fate(&mut self, psn: Psn) -> Option<&mut Fate> {
+    fn fate(&mut self, psn: Psn) -> Option<&mut (Fate, u8)> {
         let at = (psn - self.start).max(0).unsigned_abs() as usize;
         self.fates.get_mut(at.min(WIDEST - 1))
     }
@@ -139,28 +162,30 @@ impl Hole {
     /// Whether `psn` is one of its own and has not come.
     pub(crate) fn lacks(&self, psn: Psn) -> bool {
         let at = (psn - self.start).max(0).unsigned_abs() as usize;
-        self.holds(psn) && self.fates.get(at.min(WIDEST - 1)) == Some(&Fate::Out)
+        self.holds(psn) && self.fates.get(at.min(WIDEST - 1)).is_some_and(|(f, _)| *f == Fate::Out)
     }
 
     /// Whether each of its PSNs has come.
     pub(crate) fn is_whole(&self) -> bool {
-        self.fates.iter().all(|&f| f != Fate::Out)
+        self.fates.iter().all(|&(f, _)| f != Fate::Out)
     }
 
     /// What it was, by all that was seen. `answered` tells whether answers can be seen here at all.
     pub(crate) fn outcome(&self, answered: bool) -> Outcome {
         let mut outcome = Outcome::default();
-        for (n, &fate) in self.fates.iter().enumerate() {
+        for (n, &(fate, times)) in self.fates.iter().enumerate() {
             // The last one stands for all that are not told apart.
             let weight = if n + 1 == WIDEST { self.len - n as u32 } else { 1 };
             let sum = match fate {
                 Fate::Covered => continue,
-                Fate::Out if self.acked && self.nak.is_none() && !self.sent_again && !self.seen_before => {
+                Fate::Out if self.acked && self.nak.is_none() && self.restarts == 0 && !self.seen_before => {
                     &mut outcome.missed
                 }
-                Fate::Late if answered => &mut outcome.late,
+                Fate::Older => &mut outcome.late,
+                // A sender that went back as often as it came may have sent all of them again.
+                Fate::Late if answered && times > self.restarts => &mut outcome.late,
                 // Where no answer can be seen, a repeat looks like a late packet.
-                Fate::Repeated if self.sent_again && !self.seen_before => &mut outcome.lost,
+                Fate::Repeated if self.restarts != 0 && !self.seen_before => &mut outcome.lost,
                 _ => &mut outcome.lost_or_late,
             };
             *sum += weight;
@@ -180,7 +205,7 @@ mod tests {
     fn hole(arrivals: &[u32], fate: Fate) -> Hole {
         let mut hole = Hole::new(Psn::new(0xff_fffe), 3, mark(10), false);
         hole.nak = Some(mark(11));
-        hole.sent_again = true;
+        hole.reached(FrameNo::new(0, 20));
         for (frame, &psn) in (20..).zip(arrivals) {
             hole.arrive(Psn::new(psn), mark(frame), fate);
         }
@@ -210,7 +235,8 @@ mod tests {
         assert_eq!(hole.outcome(true), Outcome { lost_or_late: 3, ..Outcome::default() });
         hole.settle(Psn::new(0xff_ffff), Fate::Repeated);
         hole.settle(Psn::new(0), Fate::Late);
-        assert_eq!(hole.outcome(true), Outcome { lost: 1, late: 1, lost_or_late: 1, ..Outcome::default() });
+        // It came once, and was sent again once.
+        assert_eq!(hole.outcome(true), Outcome { lost: 1, lost_or_late: 2, ..Outcome::default() });
     }
 
     #[test]
@@ -240,7 +266,7 @@ mod tests {
     #[test]
     fn what_had_been_seen_before_is_never_certain() {
         let mut hole = Hole::new(Psn::new(5), 1, mark(1), true);
-        hole.sent_again = true;
+        hole.reached(FrameNo::new(0, 20));
         hole.arrive(Psn::new(5), mark(3), Fate::Repeated);
         assert_eq!(hole.outcome(true), Outcome { lost_or_late: 1, ..Outcome::default() });
     }

@@ -11,7 +11,7 @@ use super::report::Spread;
 use super::times::Times;
 
 /// Packets remembered that wait for an answer. Of more, the oldest give way and are not measured.
-const MOST: usize = 64;
+const MOST: usize = 32;
 
 /// A packet that ends a message or asks for an acknowledgement. Sixteen bytes, since one is kept of each that is out.
 #[derive(Clone, Copy, Debug)]
@@ -138,6 +138,11 @@ impl Latency {
                 }
             }
         }
+    }
+
+    /// Everything before `psn` may have been answered unseen: it is not measured.
+    pub(crate) fn forget_before(&mut self, psn: Psn) {
+        self.out.retain(|sent| sent.psn() - psn >= 0);
     }
 
     /// The oldest packet that asks for an acknowledgement and has none.

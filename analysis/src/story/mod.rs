@@ -268,9 +268,9 @@ fn episodes_of(hole: &Hole, answered: bool) -> impl Iterator<Item = Episode> {
         (Kind::MissedByCapture, outcome.missed),
     ];
     let cause = match hole.nak {
-        _ if hole.repeats == 0 && !hole.sent_again => None,
+        _ if hole.repeats == 0 && !hole.sent_again() => None,
         Some(_) => Some(Cause::Nak),
-        None if hole.sent_again => Some(Cause::Timeout),
+        None if hole.sent_again() => Some(Cause::Timeout),
         None => Some(Cause::Unknown),
     };
     let base = Episode::new(Kind::LostBeforeTap, cause, hole.start, hole.start + (hole.len - 1));

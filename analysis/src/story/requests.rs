@@ -207,7 +207,9 @@ impl Story {
         }
         for hole in self.holes.iter_mut().filter(|h| psn - h.start >= 0 && run.latest.at >= h.opened.at) {
             // A sender goes back to what it has no answer for: repeats before the first that is seen may have been lost.
-            hole.sent_again |= run.start - hole.end() < 0 || !hole.is_whole();
+            if run.start - hole.end() < 0 || !hole.is_whole() {
+                hole.reached(run.begun.frame);
+            }
         }
     }
 
