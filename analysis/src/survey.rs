@@ -67,6 +67,9 @@ pub struct Notifier {
 
 /// Notifiers that are kept.
 const NOTIFIERS: usize = 1024;
+/// Pairs of hosts that are told apart. A cluster of 24,000 hosts that each talk with eight others on the way past one tap
+/// has fewer; what comes beyond is a scan or a flood, and makes no finding of its own.
+const PAIRS: usize = 1 << 16;
 /// Damaged flows named for each pair of hosts.
 const DAMAGED: usize = 8;
 
@@ -120,7 +123,10 @@ impl Survey {
             self.notifiers.push(Notifier { flow: flow.id, src, dst, dst_qp: flow.dst_qp, cnps: flow.cnps });
         }
         let data = flow.requests.packets + flow.responses.packets;
-        let pair = self.pairs.entry((flow.src.clone(), flow.dst.clone())).or_default();
+        let key = (flow.src.clone(), flow.dst.clone());
+        let mut beyond = Pair::default();
+        let known = self.pairs.len() < PAIRS || self.pairs.contains_key(&key);
+        let pair = if known { self.pairs.entry(key).or_default() } else { &mut beyond };
         pair.packets += flow.packets;
         pair.icrc_bad += u64::from(flow.icrc_bad);
         if flow.icrc_bad != 0 && pair.damaged.len() < DAMAGED {

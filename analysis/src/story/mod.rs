@@ -37,7 +37,7 @@ use self::run::{Asked, Causes, Run};
 pub(crate) use self::times::Times;
 
 /// Holes that are open at once; of more, the oldest is judged as it stands.
-const HOLES: usize = 16;
+const HOLES: usize = 64;
 /// Requests after a hole was mended until it is judged: late copies of what was lost may still come. A switch that
 /// holds back a packet for longer than its successors take to fill a 1 MiB buffer in 4 KiB packets is not known.
 const SETTLED: u32 = 256;

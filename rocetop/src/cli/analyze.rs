@@ -53,6 +53,10 @@ pub struct Args {
     #[arg(long, value_name = "SEVERITY")]
     pub(super) fail_on: Option<Level>,
 
+    /// Count only: tell no stories and find nothing, but faster
+    #[arg(long, conflicts_with = "fail_on")]
+    pub(super) no_stories: bool,
+
     #[command(flatten)]
     pub(super) input: Input,
 }
@@ -86,7 +90,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     if args.write.is_some() {
         write::ensure_twice(&args.input)?;
     }
-    let (options, stop) = args.input.options()?;
+    let (options, stop) = args.input.options(!args.no_stories)?;
     let timeline = args.input.open(&stop)?;
     // Before the analysis, which may take long.
     let target = args.write.as_deref().map(|path| Target::open(path, &args.input)).transpose()?;

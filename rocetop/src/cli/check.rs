@@ -4,10 +4,11 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use rocetop_analysis::Ledger;
 
 use super::input::Input;
+use super::write::is_read;
 use super::{Exit, quiet_pipe};
 use crate::check::{self, Expectation, Verdict, junit, table};
 use crate::source::CaptureSummary;
@@ -68,6 +69,13 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut expectations = Vec::new();
     for path in &args.expect {
         expectations.extend(check::read(path)?);
+    }
+    if let Some(path) = &args.junit {
+        for files in [args.input.files.as_slice(), args.expect.as_slice()] {
+            if let Some(read) = is_read(path, files) {
+                bail!("{} is {}, which is read: --junit needs another file", path.display(), read.display());
+            }
+        }
     }
     // Before the analysis: an old file must not pass for this run's when this run fails.
     let report = args.junit.as_ref().map(|path| {

@@ -35,10 +35,6 @@ pub struct Input {
     /// Forget flows that were idle for this many seconds, as new ones come
     #[arg(long, value_name = "SECONDS")]
     idle: Option<u64>,
-
-    /// Count only: tell no stories and find nothing, but faster
-    #[arg(long)]
-    no_stories: bool,
 }
 
 impl Input {
@@ -46,7 +42,7 @@ impl Input {
     ///
     /// # Errors
     /// A filter that is not valid.
-    pub(super) fn options(&self) -> anyhow::Result<(Options, Stop)> {
+    pub(super) fn options(&self, stories: bool) -> anyhow::Result<(Options, Stop)> {
         let stop = Stop::new();
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
             // The first asks for the results so far, the second does not wait for them.
@@ -59,7 +55,7 @@ impl Input {
             engine: Config {
                 most_flows: self.max_flows,
                 idle: self.idle.map(|s| Nanos(s.saturating_mul(1_000_000_000))),
-                stories: !self.no_stories,
+                stories,
                 focus: None,
             },
             filter: self.filter.as_deref().map(Filter::new).transpose()?,
@@ -72,7 +68,7 @@ impl Input {
     /// # Errors
     /// A capture that cannot be opened, a filter that is not valid.
     pub fn read(&self) -> anyhow::Result<Outcome> {
-        let (options, stop) = self.options()?;
+        let (options, stop) = self.options(true)?;
         Ok(self.analyse(self.open(&stop)?, &options))
     }
 

@@ -15,7 +15,7 @@ use crate::source::CaptureSummary;
 use crate::taps::{self, Taps};
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let (options, stop) = args.input.options()?;
+    let (options, stop) = args.input.options(!args.no_stories)?;
     let count = args.input.files.len();
     ensure!(
         count >= 2,

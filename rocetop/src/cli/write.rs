@@ -15,6 +15,13 @@ use crate::run::Options;
 use crate::save::{self, Notes, What};
 use crate::source::Stop;
 
+/// The one of these files, which are read, that `path` is, under whatever name.
+pub(super) fn is_read<'a>(path: &Path, files: &'a [PathBuf]) -> Option<&'a PathBuf> {
+    let ours = fs::metadata(path).ok()?;
+    let same = |theirs: fs::Metadata| (theirs.dev(), theirs.ino()) == (ours.dev(), ours.ino());
+    files.iter().find(|file| fs::metadata(file).is_ok_and(same))
+}
+
 /// The file that is written.
 #[derive(Debug)]
 pub(super) struct Target {
@@ -45,11 +52,7 @@ impl Target {
         let name = path.display();
         let file = File::options().write(true).create(true).truncate(false).open(path);
         let file = file.with_context(|| format!("cannot write {name}"))?;
-        let ours = file.metadata().with_context(|| format!("cannot write {name}"))?;
-        let same = |capture: &&PathBuf| {
-            fs::metadata(capture).is_ok_and(|theirs| (theirs.dev(), theirs.ino()) == (ours.dev(), ours.ino()))
-        };
-        if let Some(capture) = input.files.iter().find(same) {
+        if let Some(capture) = is_read(path, &input.files) {
             bail!("{name} is the capture {} that is read: --write needs another file", capture.display());
         }
         Ok(Self { path: path.to_owned(), file })

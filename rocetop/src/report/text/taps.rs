@@ -1,5 +1,6 @@
 //! Between the taps: what was lost on the way from one to the other, and how long the way took.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use rocetop_analysis::report::FrameRef;
@@ -27,12 +28,19 @@ pub fn write(out: &mut impl Write, between: &Between) -> io::Result<()> {
         page.words(BAD, "  ", "Nothing can be compared: no packet was seen at two taps.")?;
         return page.gap();
     }
-    let lost: u64 = between.rows.iter().filter_map(|r| r.lost).sum();
+    let losses = losses(between);
+    // Of three taps and more, every packet that is lost early is missing at several.
+    let mut pairs: BTreeMap<_, u64> = BTreeMap::new();
+    for (&(from, to), lost) in &losses {
+        *pairs.entry((from.min(to), from.max(to))).or_default() += lost;
+    }
+    let (lost, pairs) = (pairs.values().copied().max().unwrap_or(0), pairs.len());
     let unknown = between.rows.iter().any(|r| r.lost.is_none());
     let missed: u64 = between.rows.iter().map(|r| r.missed).sum();
     let verdict = match (lost, unknown) {
         (0, true) => (PLAIN, "Which way the packets went is not known, so nothing is called lost.".to_owned()),
         (0, false) => (GOOD, "Nothing was lost between the taps.".to_owned()),
+        (n, _) if pairs > 1 => (BAD, format!("Up to {} lost between two of the taps.", counted(n, "packet"))),
         (n, _) => (BAD, format!("{} lost between the taps.", counted(n, "packet"))),
     };
     page.words(verdict.0, "  ", &verdict.1)?;
@@ -42,7 +50,7 @@ pub fn write(out: &mut impl Write, between: &Between) -> io::Result<()> {
     }
     let mut rows: Vec<&TapReport> = between.rows.iter().collect();
     // Stable: rows of the same two taps stay together.
-    rows.sort_by_key(|r| std::cmp::Reverse(worst(between, r)));
+    rows.sort_by_key(|r| std::cmp::Reverse(losses.get(&(r.from.as_str(), r.to.as_str())).copied()));
     let mut heading = ("", "");
     for row in rows.iter().take(ROWS) {
         if heading != (row.from.as_str(), row.to.as_str()) {
@@ -59,9 +67,13 @@ pub fn write(out: &mut impl Write, between: &Between) -> io::Result<()> {
     page.gap()
 }
 
-/// The losses of all rows between the same two taps, this way round.
-fn worst(between: &Between, row: &TapReport) -> u64 {
-    between.rows.iter().filter(|r| (&r.from, &r.to) == (&row.from, &row.to)).filter_map(|r| r.lost).sum()
+/// The losses between each two taps, this way round.
+fn losses(between: &Between) -> BTreeMap<(&str, &str), u64> {
+    let mut losses = BTreeMap::new();
+    for row in &between.rows {
+        *losses.entry((row.from.as_str(), row.to.as_str())).or_default() += row.lost.unwrap_or(0);
+    }
+    losses
 }
 
 /// Two taps and their clocks.
