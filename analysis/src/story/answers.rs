@@ -18,8 +18,8 @@ impl Story {
             Answer::Ack(psn) => self.ack(psn, mark, next, telling),
             Answer::Response(psn, missing) => {
                 if missing != 0 {
-                    let (before, _, since) = self.unheard.unwrap_or((0, psn, mark));
-                    self.unheard = Some((before.saturating_add(missing), psn, since));
+                    let (before, _, since) = self.trouble.unheard.unwrap_or((0, psn, mark));
+                    self.trouble.unheard = Some((before.saturating_add(missing), psn, since));
                 }
                 self.ack(psn, mark, next, telling);
             }
@@ -46,7 +46,7 @@ impl Story {
             // About a request that was never seen here.
             return;
         }
-        let asked = if self.run.open { self.latency.oldest_asked() } else { None };
+        let asked = if self.trouble.run.open { self.latency.oldest_asked() } else { None };
         let messages = &mut *telling.messages;
         self.latency.answered(psn, mark.at, |time| messages.record(time));
         if psn - self.epsn >= 0 {
@@ -55,7 +55,11 @@ impl Story {
         if self.acked.is_none_or(|acked| psn - acked > 0) {
             self.acked = Some(psn);
         }
-        if self.run.open || self.behind.is_some() || !self.holes.is_empty() || self.run.answers != 0 {
+        if self.trouble.run.open
+            || self.trouble.behind.is_some()
+            || !self.holes.is_empty()
+            || self.trouble.run.answers != 0
+        {
             self.judge(psn, asked, mark, telling);
         }
     }
@@ -89,58 +93,59 @@ impl Story {
         for hole in self.holes.iter_mut().filter(|h| h.end() - psn <= 1) {
             hole.acked = true;
         }
-        if let Some(behind) = self.behind
+        if let Some(behind) = self.trouble.behind
             && psn - behind.psn >= 0
         {
-            self.behind = None;
+            self.trouble.behind = None;
             self.close_behind(behind, telling.room);
         }
-        if psn - self.run.start < 0 {
+        if psn - self.trouble.run.start < 0 {
             return;
         }
-        if self.run.open {
+        if self.trouble.run.open {
             // More than what was sent again had arrived, and beyond a packet that should have been answered long ago. An
             // answer to just that packet may be late instead.
-            let lost = asked.is_some_and(|p| p - self.run.start >= 0 && psn - p > 0);
-            let kind = if psn - self.run.next >= 0 && lost {
-                self.sums.acks_lost += 1;
+            let lost = asked.is_some_and(|p| p - self.trouble.run.start >= 0 && psn - p > 0);
+            let kind = if psn - self.trouble.run.next >= 0 && lost {
+                self.trouble.sums.acks_lost += 1;
                 Kind::AckLost
             } else if self
                 .latency
                 .rtt_range()
-                .is_some_and(|(min, _)| mark.at.since(self.run.latest.at) < Nanos(min.0 / 2))
+                .is_some_and(|(min, _)| mark.at.since(self.trouble.run.latest.at) < Nanos(min.0 / 2))
             {
                 // Too soon to be an answer to the repeat.
                 Kind::EarlyTimeout
             } else {
                 Kind::RequestOrAckLost
             };
-            self.run.open = false;
-            self.run.due = kind == Kind::RequestOrAckLost && asked == Some(psn) && psn - self.run.next >= -1;
-            (self.run.answer, self.run.answers) = (psn, 1);
-            if self.run.cause == Cause::Timeout {
+            self.trouble.run.open = false;
+            self.trouble.run.due =
+                kind == Kind::RequestOrAckLost && asked == Some(psn) && psn - self.trouble.run.next >= -1;
+            (self.trouble.run.answer, self.trouble.run.answers) = (psn, 1);
+            if self.trouble.run.cause == Cause::Timeout {
                 self.tell_run(kind, Some(mark), telling.room);
             }
-        } else if self.run.answers != 0 && self.run.answer == psn {
-            self.run.answers += 1;
+        } else if self.trouble.run.answers != 0 && self.trouble.run.answer == psn {
+            self.trouble.run.answers += 1;
             // More answers than repeats: one is for the first sending, so neither that nor its answer was lost.
-            if self.run.answers == self.run.repeats + 1
+            if self.trouble.run.answers == self.trouble.run.repeats + 1
                 && let Some(latest) = self.log.latest()
                 && latest.kind == Kind::RequestOrAckLost
-                && latest.from == self.run.start
+                && latest.from == self.trouble.run.start
             {
                 *latest = latest.of(Kind::EarlyTimeout);
             }
         } else {
-            if self.run.lost_its_answer() {
-                self.sums.acks_lost += 1;
+            if self.trouble.run.lost_its_answer() {
+                self.trouble.sums.acks_lost += 1;
                 if let Some(latest) = self.log.latest()
-                    && latest.from == self.run.start
+                    && latest.from == self.trouble.run.start
                 {
                     *latest = latest.of(Kind::AckLost);
                 }
             }
-            self.run.answers = 0;
+            self.trouble.run.answers = 0;
         }
     }
 
@@ -164,14 +169,14 @@ impl Story {
         let out = self.holes.iter().any(|h| h.lacks(psn));
         match generated {
             Some(Some(opened)) => {
-                self.sums.naks_unseen += 1;
+                self.trouble.sums.naks_unseen += 1;
                 self.nak_times.get_or_insert_default().generation.record(mark.at.since(opened.at));
             }
             Some(None) => {}
             // Nothing was sent again yet, and the responder asks again for the same.
-            None if known => self.sums.naks_repeated += 1,
+            None if known => self.trouble.sums.naks_repeated += 1,
             // The next one of a hole.
-            None if out => self.sums.naks_unseen += 1,
+            None if out => self.trouble.sums.naks_unseen += 1,
             // It had been seen, as one of those that the responder dropped. If the sender was sending again, a repeat is
             // missing; if not, nothing is.
             None if psn == epsn && self.ahead.is_some() => {
@@ -179,16 +184,16 @@ impl Story {
                     let mut hole = Hole::new(psn, 1, ahead, true);
                     hole.nak = Some(mark);
                     self.holes.push_back(hole);
-                    self.sums.naks_unseen += 1;
+                    self.trouble.sums.naks_unseen += 1;
                     self.nak_times.get_or_insert_default().generation.record(mark.at.since(ahead.at));
                 }
             }
             None if psn - epsn < 0 => {
-                if let Some(behind) = self.behind.take() {
+                if let Some(behind) = self.trouble.behind.take() {
                     self.close_behind(behind, telling.room);
                 }
-                self.sums.naks_seen += 1;
-                self.behind = Some(Asked { psn, mark, rnr: false });
+                self.trouble.sums.naks_seen += 1;
+                self.trouble.behind = Some(Asked { psn, mark, rnr: false });
             }
             None => {}
         }
@@ -211,14 +216,14 @@ impl Story {
 
     fn rnr(&mut self, psn: Psn, timer_us: u32, mark: Mark, next: Psn, telling: &mut Telling<'_>) {
         self.before(psn, mark, next, telling);
-        self.sums.rnr_waits += 1;
-        self.rnr_timer_us = Some(self.rnr_timer_us.map_or(timer_us, |t| t.max(timer_us)));
+        self.trouble.sums.rnr_waits += 1;
+        self.trouble.rnr_timer_us = Some(self.trouble.rnr_timer_us.map_or(timer_us, |t| t.max(timer_us)));
         if psn - next <= 0 {
             (self.epsn, self.ahead) = (psn, None);
         }
         // An answer, if not the one that was hoped for: the run before did not go unheard.
-        if self.run.open && psn - self.run.start >= 0 {
-            self.run.open = false;
+        if self.trouble.run.open && psn - self.trouble.run.start >= 0 {
+            self.trouble.run.open = false;
             self.tell_run(Kind::RequestOrAckLost, Some(mark), telling.room);
         }
         self.asked.clear();
@@ -233,9 +238,10 @@ impl Story {
             Some(_) => Kind::Reordered,
             None => Kind::LostOrLate,
         };
-        let sum = if unheeded.is_some() { &mut self.sums.late_behind } else { &mut self.sums.behind };
+        let sum = if unheeded.is_some() { &mut self.trouble.sums.late_behind } else { &mut self.trouble.sums.behind };
         *sum += 1;
-        let mended = (self.run.cause == Cause::Nak && self.run.start == behind.psn).then_some(self.run);
+        let mended =
+            (self.trouble.run.cause == Cause::Nak && self.trouble.run.start == behind.psn).then_some(self.trouble.run);
         let cause = mended.map(|_| Cause::Nak);
         let episode = Episode::new(kind, cause, behind.psn, behind.psn).at(Some(behind.mark));
         let repeats = mended.map_or(0, |run| run.repeats);
@@ -244,13 +250,13 @@ impl Story {
 
     /// Another run begins before it is known what this one was.
     pub(super) fn close_run(&mut self, room: &mut u32) {
-        if self.run.open && self.run.cause == Cause::Timeout {
+        if self.trouble.run.open && self.trouble.run.cause == Cause::Timeout {
             self.tell_run(Kind::RequestOrAckLost, None, room);
         }
     }
 
     fn tell_run(&mut self, kind: Kind, answer: Option<Mark>, room: &mut u32) {
-        let run = self.run;
+        let run = self.trouble.run;
         let episode = Episode::new(kind, Some(run.cause), run.start, run.next - 1);
         let episode = episode.at(Some(run.begun)).at(Some(run.latest)).at(answer);
         self.log.add(episode.counting(0, run.repeats), room);

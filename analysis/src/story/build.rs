@@ -38,25 +38,26 @@ pub(crate) fn hops(ttl: u8) -> Option<u8> {
 impl Story {
     pub(crate) fn report(&self, around: &Around, frame: impl Fn(FrameNo) -> FrameRef) -> StoryReport {
         let evidence = NearEvidence {
-            naks_for_unseen: self.sums.naks_unseen,
-            naks_for_seen: self.sums.naks_seen,
+            naks_for_unseen: self.trouble.sums.naks_unseen,
+            naks_for_seen: self.trouble.sums.naks_seen,
             request_hops: around.hops.0,
             answer_hops: around.hops.1,
         };
         let near = near(&evidence);
         // What is still under way when the capture ends is judged as it stands.
-        let holes = self.holes.iter().fold(self.sums.holes, |sum, h| add(sum, h.outcome(around.answered)));
-        let whole = self.sums.naks_unseen == 0 && holes == Outcome::default();
-        let unanswered = if self.run.open && self.run.cause == Cause::Timeout { self.run.tries } else { 0 };
+        let holes = self.holes.iter().fold(self.trouble.sums.holes, |sum, h| add(sum, h.outcome(around.answered)));
+        let whole = self.trouble.sums.naks_unseen == 0 && holes == Outcome::default();
+        let unanswered =
+            if self.trouble.run.open && self.trouble.run.cause == Cause::Timeout { self.trouble.run.tries } else { 0 };
         let last = self.unfinished();
         let holes_left = self.holes.iter().flat_map(|h| episodes_of(h, around.answered));
         let episodes = self.log.kept().iter().copied().chain(holes_left).chain(last);
-        let ack_lost = self.run.lost_its_answer();
-        let acks_lost = self.sums.acks_lost + u64::from(ack_lost);
+        let ack_lost = self.trouble.run.lost_its_answer();
+        let acks_lost = self.trouble.sums.acks_lost + u64::from(ack_lost);
         let times = self.nak_times.as_deref();
-        let duplicated = if around.doubled { 0 } else { self.sums.duplicated };
+        let duplicated = if around.doubled { 0 } else { self.trouble.sums.duplicated };
         let lost = |e: Episode| {
-            let late = ack_lost && e.kind == Kind::RequestOrAckLost && e.from == self.run.start;
+            let late = ack_lost && e.kind == Kind::RequestOrAckLost && e.from == self.trouble.run.start;
             if late { e.of(Kind::AckLost) } else { e }
         };
         let mut episodes: Vec<EpisodeReport> = episodes.map(|e| told(&lost(e), near, &frame)).collect();
@@ -67,12 +68,14 @@ impl Story {
             retransmissions: self.retransmissions(around.seen_again),
             lost_before_tap: u64::from(holes.lost),
             lost_after_tap: 0,
-            lost_or_late: u64::from(holes.lost_or_late) + self.sums.behind + u64::from(self.behind.is_some()),
-            reordered: u64::from(holes.late) + self.sums.late_behind,
+            lost_or_late: u64::from(holes.lost_or_late)
+                + self.trouble.sums.behind
+                + u64::from(self.trouble.behind.is_some()),
+            reordered: u64::from(holes.late) + self.trouble.sums.late_behind,
             duplicated_by_network: duplicated,
             // Certain at the requester's side alone: a responder's tap cannot tell it from an early timeout.
             lost_acks: if near == Near::Src { acks_lost } else { 0 },
-            lost_responses: self.sums.responses_lost,
+            lost_responses: self.trouble.sums.responses_lost,
             missed_by_capture: u64::from(holes.missed),
             recovery: self.recovery(),
             nak_generation_ns: times.map(|t| t.generation.spread()).unwrap_or_default(),
@@ -80,17 +83,17 @@ impl Story {
             message_ns: self.latency.message(),
             rtt_ns: self.latency.rtt(),
             timeout_ns: self.timeout(),
-            timeouts: self.sums.timeouts,
-            rnr_timer_us: self.rnr_timer_us.map(u64::from),
-            rnr_waits: self.sums.rnr_waits,
+            timeouts: self.trouble.sums.timeouts,
+            rnr_timer_us: self.trouble.rnr_timer_us.map(u64::from),
+            rnr_waits: self.trouble.sums.rnr_waits,
             rnr_unresolved: self.asked.back().is_some_and(|a| a.rnr),
-            stall_ns: self.sums.stall.0,
+            stall_ns: self.trouble.sums.stall.0,
             most_in_flight: around.most_in_flight,
             last_acked_psn: self.acked.map(rocetop_parsers::Psn::get),
             unanswered_tries: unanswered,
-            naks_repeated: self.sums.naks_repeated,
+            naks_repeated: self.trouble.sums.naks_repeated,
             // Certain at the requester alone, where nothing can be missing: elsewhere the first repeats may have been lost.
-            restarts_elsewhere: if near == Near::Src && whole { self.sums.restarts_elsewhere } else { 0 },
+            restarts_elsewhere: if near == Near::Src && whole { self.trouble.sums.restarts_elsewhere } else { 0 },
             episodes,
             more_episodes: u64::from(self.log.more()),
         }
@@ -99,7 +102,7 @@ impl Story {
     /// The repeats by cause. What copies took off the total, and what came before the story began, has no known cause.
     fn retransmissions(&self, total: u64) -> Retransmissions {
         let [nak, timeout, rnr, read_reissue] =
-            [Cause::Nak, Cause::Timeout, Cause::Rnr, Cause::ReadReissue].map(|c| self.causes.of(c));
+            [Cause::Nak, Cause::Timeout, Cause::Rnr, Cause::ReadReissue].map(|c| self.trouble.causes.of(c));
         let known = nak + timeout + rnr + read_reissue;
         let by_cause = match total.checked_sub(known) {
             Some(unknown) => ByCause { nak, timeout, rnr, read_reissue, unknown },
@@ -110,12 +113,12 @@ impl Story {
 
     /// The timer in use, from the average time between tries.
     fn timeout(&self) -> Option<u64> {
-        let (Nanos(sum), count) = self.spacing;
+        let (Nanos(sum), count) = self.trouble.spacing;
         sum.checked_div(count).and_then(|average| timeout_of(Nanos(average))).map(|Nanos(n)| n)
     }
 
     fn recovery(&self) -> Recovery {
-        match (self.sums.restarts, self.sums.selective, self.sums.went_on) {
+        match (self.trouble.sums.restarts, self.trouble.sums.selective, self.trouble.sums.went_on) {
             (0, ..) => Recovery::NoneSeen,
             (_, selective, went_on) if selective > went_on => Recovery::Selective,
             _ => Recovery::GoBackN,
@@ -124,7 +127,7 @@ impl Story {
 
     /// What no answer has come for by the end of the capture.
     fn unfinished(&self) -> Option<Episode> {
-        let run = &self.run;
+        let run = &self.trouble.run;
         if run.open && run.cause == Cause::Timeout {
             let episode = Episode::new(Kind::Unanswered, Some(run.cause), run.start, run.next - 1);
             return Some(episode.at(Some(run.begun)).at(Some(run.latest)).counting(0, run.repeats));

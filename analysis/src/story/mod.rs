@@ -18,6 +18,8 @@ mod times;
 pub mod report;
 
 use std::collections::VecDeque;
+use std::ops::{Deref, DerefMut};
+use std::sync::LazyLock;
 
 use rocetop_parsers::{Nanos, Psn};
 
@@ -146,10 +148,23 @@ pub(crate) struct Story {
     /// Highest PSN acknowledged.
     acked: Option<Psn>,
     holes: VecDeque<Hole>,
-    /// A NAK about what had passed the tap, until it is acknowledged.
-    behind: Option<Asked>,
     /// Answers that ask for a repeat and were not heeded yet.
     asked: VecDeque<Asked>,
+    /// What went wrong; nothing, for most.
+    trouble: Trouble,
+    latency: Latency,
+    nak_times: Option<Box<NakTimes>>,
+    log: Log,
+}
+
+/// What a story needs only where something went wrong: made with the first change, and blank until then.
+#[derive(Clone, Debug, Default)]
+struct Trouble(Option<Box<Inner>>);
+
+#[derive(Clone, Debug, Default)]
+struct Inner {
+    /// A NAK about what had passed the tap, until it is acknowledged.
+    behind: Option<Asked>,
     /// The PSN of a NAK that was heeded, as it seems, only from a later packet on; and that packet.
     beyond: Option<(Psn, FrameNo)>,
     run: Run,
@@ -162,9 +177,21 @@ pub(crate) struct Story {
     rnr_timer_us: Option<u32>,
     causes: Causes,
     sums: Sums,
-    latency: Latency,
-    nak_times: Option<Box<NakTimes>>,
-    log: Log,
+}
+
+impl Deref for Trouble {
+    type Target = Inner;
+
+    fn deref(&self) -> &Inner {
+        static BLANK: LazyLock<Inner> = LazyLock::new(Inner::default);
+        self.0.as_deref().unwrap_or(&BLANK)
+    }
+}
+
+impl DerefMut for Trouble {
+    fn deref_mut(&mut self) -> &mut Inner {
+        self.0.get_or_insert_default()
+    }
 }
 
 /// A packet that came too early.
@@ -197,17 +224,9 @@ impl Story {
             last_answer: Mark::default(),
             acked: None,
             holes: VecDeque::new(),
-            behind: None,
             asked: VecDeque::new(),
             doubt: None,
-            run: Run::default(),
-            beyond: None,
-            lone: None,
-            unheard: None,
-            spacing: (Nanos(0), 0),
-            rnr_timer_us: None,
-            causes: Causes::default(),
-            sums: Sums::default(),
+            trouble: Trouble::default(),
             latency,
             nak_times: None,
             log: Log::default(),
@@ -241,7 +260,7 @@ impl Story {
             && (oldest.since > SETTLED || self.holes.len() > HOLES)
         {
             let Some(hole) = self.holes.pop_front() else { return };
-            self.sums.holes = add(self.sums.holes, hole.outcome(answered));
+            self.trouble.sums.holes = add(self.trouble.sums.holes, hole.outcome(answered));
             for episode in episodes_of(&hole, answered) {
                 self.log.add(episode, room);
             }

@@ -11,18 +11,22 @@ impl Story {
     /// A request of the flow, after the first.
     #[inline(always)]
     pub(crate) fn request(&mut self, request: &Request, telling: &mut Telling<'_>) {
-        if request.sight == Sight::New(0) && self.epsn == request.psn && self.holes.is_empty() && !self.run.sending {
+        if request.sight == Sight::New(0)
+            && self.epsn == request.psn
+            && self.holes.is_empty()
+            && !self.trouble.run.sending
+        {
             self.epsn = request.stamp.psn + 1;
         } else if request.twin
             && request.sight == Sight::Again
             && self.hole_at(request.psn).is_none()
             && !self.asks_for(request.psn, request.mark.at)
-            && !self.run.sending
+            && !self.trouble.run.sending
             && request.mark.at.since(self.last_request.at) < NO_TIMER
         {
             // Two of the same in a row, at once: no sender does that unasked, but one that goes back from where it is.
-            self.sums.duplicated += 1;
-            self.causes.count(Cause::Unknown);
+            self.trouble.sums.duplicated += 1;
+            self.trouble.causes.count(Cause::Unknown);
             return;
         } else {
             self.unusual(request, telling);
@@ -40,11 +44,11 @@ impl Story {
         let Request { mark, psn, .. } = *request;
         self.resolve_copy(request);
         self.resolve_lone(request, telling);
-        let mut sending = self.run.sending && self.run.asked_for;
+        let mut sending = self.trouble.run.sending && self.trouble.run.asked_for;
         match request.sight {
             Sight::New(skipped) => {
                 sending &= !self.leave(psn - skipped);
-                self.run.sending = false;
+                self.trouble.run.sending = false;
                 if skipped != 0 {
                     self.holes.push_back(Hole::new(psn - skipped, skipped, mark, false));
                 }
@@ -69,16 +73,16 @@ impl Story {
     /// The sender leaves a run of repeats. `next` is the PSN after all that had been sent before. Returns whether it was
     /// one that did not repeat what had been sent behind the lost packet.
     fn leave(&mut self, next: Psn) -> bool {
-        let run = &self.run;
+        let run = &self.trouble.run;
         if !run.sending || !run.asked_for || run.cause != Cause::Nak || next - run.next <= 0 {
             return false;
         }
         let (start, selective) = (run.start, run.next - run.start <= 1);
         if !selective {
-            self.sums.went_on += 1;
+            self.trouble.sums.went_on += 1;
             return false;
         }
-        self.sums.selective += 1;
+        self.trouble.sums.selective += 1;
         if let Some(hole) = self.hole_at(start) {
             hole.alone = true;
         }
@@ -89,9 +93,9 @@ impl Story {
     fn first(&mut self, request: &Request, telling: &mut Telling<'_>) -> Fate {
         let Request { mark, psn, .. } = *request;
         let asked = self.was_asked(request);
-        if self.run.sending && psn == self.run.next && !(asked && self.asks_for(psn, mark.at)) {
-            self.run.next = request.stamp.psn + 1;
-            return if self.run.asked_for { Fate::Repeated } else { Fate::Late };
+        if self.trouble.run.sending && psn == self.trouble.run.next && !(asked && self.asks_for(psn, mark.at)) {
+            self.trouble.run.next = request.stamp.psn + 1;
+            return if self.trouble.run.asked_for { Fate::Repeated } else { Fate::Late };
         }
         let rest = request.read && psn - self.last_end < 0;
         if asked && self.asks_for(psn, mark.at) || rest || !self.goes_on(psn) && self.overdue(mark.at) {
@@ -101,12 +105,12 @@ impl Story {
         }
         let goes_on = self.goes_on(psn);
         if goes_on || asked {
-            self.lone = Some(*request);
-            self.run.sending = goes_on;
+            self.trouble.lone = Some(*request);
+            self.trouble.run.sending = goes_on;
             return Fate::Unsure;
         }
         // Nothing can have asked for it: it is the original.
-        self.run.sending = false;
+        self.trouble.run.sending = false;
         Fate::Late
     }
 
@@ -118,7 +122,7 @@ impl Story {
                 hole.arrive(psn, mark, fate);
                 // It was the late one, not a repeat, that came alone.
                 let late = fate == Fate::Late && std::mem::take(&mut hole.alone);
-                self.sums.selective -= u64::from(late);
+                self.trouble.sums.selective -= u64::from(late);
             }
             if request.read {
                 hole.cover(psn + 1, request.stamp.psn);
@@ -131,30 +135,30 @@ impl Story {
 
     /// Whether a PSN follows in the run of repeats that is under way.
     fn goes_on(&self, psn: Psn) -> bool {
-        self.run.sending && psn - self.run.next >= 0
+        self.trouble.run.sending && psn - self.trouble.run.next >= 0
     }
 
     /// Whether an answer waits that asks for this packet or one before it.
     fn was_asked(&self, request: &Request) -> bool {
         let asked = self.asked.iter().any(|a| request.psn - a.psn >= 0 && a.mark.at <= request.mark.at);
-        asked || self.beyond.is_some_and(|(psn, _)| psn == request.psn)
+        asked || self.trouble.beyond.is_some_and(|(psn, _)| psn == request.psn)
     }
 
     /// A packet filled a hole, and what came before does not tell whether it was a repeat. What follows may.
     fn resolve_lone(&mut self, request: &Request, telling: &mut Telling<'_>) {
-        let Some(lone) = self.lone.take() else { return };
+        let Some(lone) = self.trouble.lone.take() else { return };
         let repeats = !matches!(request.sight, Sight::New(_));
         let ahead = self.goes_on(lone.psn);
         let ends = lone.sight == Sight::Again && !repeats;
         let fate = if ahead && (ends || repeats && request.psn - lone.psn > 0) {
             // Those between were lost again.
-            self.run.next = lone.stamp.psn + 1;
+            self.trouble.run.next = lone.stamp.psn + 1;
             Fate::Repeated
         } else if !ahead && repeats && request.psn == lone.stamp.psn + 1 {
             // The sender went back, and what came first was lost again.
             self.go_back(&lone, telling);
             Fate::Repeated
-        } else if if ahead { request.psn == self.run.next } else { !repeats } {
+        } else if if ahead { request.psn == self.trouble.run.next } else { !repeats } {
             Fate::Late
         } else {
             Fate::Unsure
@@ -171,37 +175,39 @@ impl Story {
     fn repeat(&mut self, request: &Request, telling: &mut Telling<'_>) -> Fate {
         let Request { mark, psn, .. } = *request;
         self.latency.again(psn);
-        let goes_on = self.run.repeats != 0 && psn == self.run.next && !self.asks_for(psn, mark.at);
+        let goes_on = self.trouble.run.repeats != 0 && psn == self.trouble.run.next && !self.asks_for(psn, mark.at);
         // A late packet among those that were sent again.
-        let strays = self.run.sending && psn - self.run.start > 0 && psn - self.run.next < 0;
-        if strays && self.run.repeats != 0 && !self.was_asked(request) && self.too_soon(mark.at) {
-            self.causes.count(self.run.cause);
+        let strays = self.trouble.run.sending && psn - self.trouble.run.start > 0 && psn - self.trouble.run.next < 0;
+        if strays && self.trouble.run.repeats != 0 && !self.was_asked(request) && self.too_soon(mark.at) {
+            let cause = self.trouble.run.cause;
+            self.trouble.causes.count(cause);
             return Fate::Late;
         }
-        let elsewhere = psn - self.last_end < 0 || psn != self.run.next && self.asks_for(psn, mark.at);
-        if !goes_on && (!self.run.sending || elsewhere) {
+        let elsewhere = psn - self.last_end < 0 || psn != self.trouble.run.next && self.asks_for(psn, mark.at);
+        if !goes_on && (!self.trouble.run.sending || elsewhere) {
             self.go_back(request, telling);
         }
-        self.causes.count(self.run.cause);
-        self.run.repeats += 1;
-        if self.goes_on(psn) && psn != self.run.next {
+        let cause = self.trouble.run.cause;
+        self.trouble.causes.count(cause);
+        self.trouble.run.repeats += 1;
+        if self.goes_on(psn) && psn != self.trouble.run.next {
             // Those between were lost again, or this one is a late copy.
-            self.lone = Some(*request);
+            self.trouble.lone = Some(*request);
         } else {
-            self.run.next = request.stamp.psn + 1;
+            self.trouble.run.next = request.stamp.psn + 1;
         }
-        self.run.sending = true;
+        self.trouble.run.sending = true;
         for hole in self.holes.iter_mut().filter(|h| psn - h.start >= 0 && mark.at > h.opened.at) {
-            if self.run.hole == Some(hole.opened.frame) {
+            if self.trouble.run.hole == Some(hole.opened.frame) {
                 hole.repeats += 1;
             }
         }
-        if self.run.asked_for { Fate::Repeated } else { Fate::Late }
+        if self.trouble.run.asked_for { Fate::Repeated } else { Fate::Late }
     }
 
     /// The run of repeats has come to `psn`.
     fn reach(&mut self, psn: Psn) {
-        let run = self.run;
+        let run = self.trouble.run;
         if !run.sending || !run.asked_for {
             return;
         }
@@ -216,14 +222,14 @@ impl Story {
     /// The requester goes back to an earlier PSN: a run of repeats begins.
     fn go_back(&mut self, request: &Request, telling: &mut Telling<'_>) {
         let Request { mark, psn, .. } = *request;
-        if psn != self.run.next {
+        if psn != self.trouble.run.next {
             self.leave(self.top);
         }
-        let again = self.run.open && self.run.start == psn;
+        let again = self.trouble.run.open && self.trouble.run.start == psn;
         let mut run = Run { start: psn, next: request.stamp.psn + 1, begun: mark, latest: mark, ..Run::default() };
         let mut stalled = None;
         let before = self.asked.len();
-        let beyond = self.beyond.take_if(|(asked, _)| psn - *asked <= 0).filter(|&(asked, _)| asked == psn);
+        let beyond = self.trouble.beyond.take_if(|(asked, _)| psn - *asked <= 0).filter(|&(asked, _)| asked == psn);
         // The one that names this PSN, else the latest.
         let ready = || self.asked.iter().rev().filter(|a| a.mark.at <= mark.at);
         let asked = ready().find(|a| a.psn == psn).or(ready().next()).copied();
@@ -243,27 +249,27 @@ impl Story {
                 run.cause = Cause::Nak;
                 self.heed(asked, request);
                 self.asked.retain(|a| a.psn - psn > 0);
-                self.beyond = (psn - asked.psn > 0).then_some((asked.psn, mark.frame));
+                self.trouble.beyond = (psn - asked.psn > 0).then_some((asked.psn, mark.frame));
             }
             _ if let Some((_, before)) = beyond
                 && !self.overdue(mark.at) =>
             {
                 // What came before was late, and no repeat.
-                if self.run.latest.frame == before {
-                    let (from, to) = (self.run.start, self.run.next);
+                if self.trouble.run.latest.frame == before {
+                    let (from, to) = (self.trouble.run.start, self.trouble.run.next);
                     self.holes.iter_mut().for_each(|h| h.was_late(from, to));
                 }
                 run.cause = Cause::Nak;
             }
             // Responses are missing; and at the responder's side, where none is: no timer asks for a part or so soon.
             _ if request.read
-                && (self.unheard.is_some_and(|(_, end, _)| psn - end < 0)
+                && (self.trouble.unheard.is_some_and(|(_, end, _)| psn - end < 0)
                     || request.sight == Sight::First
                     || !self.overdue(mark.at)) =>
             {
                 run.cause = Cause::ReadReissue;
-                if let Some((missing, _, since)) = self.unheard.take() {
-                    self.sums.responses_lost += u64::from(missing);
+                if let Some((missing, _, since)) = self.trouble.unheard.take() {
+                    self.trouble.sums.responses_lost += u64::from(missing);
                     let episode = Episode::new(Kind::ResponseLost, Some(Cause::ReadReissue), psn, request.stamp.psn);
                     let episode = episode.at(Some(since)).at(Some(mark)).counting(missing, 1);
                     self.log.add(episode, telling.room);
@@ -271,7 +277,7 @@ impl Story {
             }
             // Late originals that come between the repeats are part of the same recovery.
             _ if mends.is_some() && !self.overdue(mark.at) => {
-                run.cause = if mends == Some(true) { Cause::Nak } else { self.run.cause };
+                run.cause = if mends == Some(true) { Cause::Nak } else { self.trouble.run.cause };
             }
             // Nobody who sees only one direction can tell who asked.
             _ if !request.answered => {}
@@ -283,14 +289,14 @@ impl Story {
                 run.cause = Cause::Timeout;
                 stalled = Some(self.quiet(mark.at));
                 if again {
-                    self.spacing.0.0 += mark.at.since(self.run.latest.at).0;
-                    self.spacing.1 += 1;
+                    self.trouble.spacing.0.0 += mark.at.since(self.trouble.run.latest.at).0;
+                    self.trouble.spacing.1 += 1;
                 }
-                self.sums.timeouts += 1;
+                self.trouble.sums.timeouts += 1;
             }
         }
         if let Some(stalled) = stalled {
-            self.sums.stall = Nanos(self.sums.stall.0.saturating_add(stalled.0));
+            self.trouble.sums.stall = Nanos(self.trouble.sums.stall.0.saturating_add(stalled.0));
         }
         run.open = matches!(run.cause, Cause::Timeout | Cause::ReadReissue);
         run.asked_for = stalled.is_some()
@@ -300,33 +306,38 @@ impl Story {
         run.sending = true;
         run.tries = 1;
         if again && run.open {
-            run = Run { begun: self.run.begun, tries: self.run.tries + 1, repeats: self.run.repeats, ..run };
+            run = Run {
+                begun: self.trouble.run.begun,
+                tries: self.trouble.run.tries + 1,
+                repeats: self.trouble.run.repeats,
+                ..run
+            };
         } else {
             self.close_run(telling.room);
         }
-        self.run = run;
+        self.trouble.run = run;
     }
 
     /// A NAK is heeded.
     fn heed(&mut self, asked: Asked, request: &Request) {
         let times = self.nak_times.get_or_insert_default();
         times.reaction.record(request.mark.at.since(asked.mark.at));
-        self.sums.restarts += 1;
+        self.trouble.sums.restarts += 1;
         // Only where the NAK was about something that had passed the tap, or else the first repeat may have been lost.
-        let passed = self.behind.is_some_and(|b| b.psn == asked.psn);
-        self.sums.restarts_elsewhere += u64::from(passed && request.psn - asked.psn > 0);
+        let passed = self.trouble.behind.is_some_and(|b| b.psn == asked.psn);
+        self.trouble.sums.restarts_elsewhere += u64::from(passed && request.psn - asked.psn > 0);
     }
 
     /// Whether the lone repeat before this packet was the network's copy, or the first of many.
     fn resolve_copy(&mut self, request: &Request) {
-        let Some(resume) = self.run.copy.take() else { return };
+        let Some(resume) = self.trouble.run.copy.take() else { return };
         if request.psn == resume {
-            self.sums.duplicated += 1;
-            self.run.sending = false;
-        } else if request.sight == Sight::Again && request.psn == self.run.next {
-            self.causes.correct(Cause::Timeout);
-            self.sums.timeouts += 1;
-            (self.run.cause, self.run.open) = (Cause::Timeout, true);
+            self.trouble.sums.duplicated += 1;
+            self.trouble.run.sending = false;
+        } else if request.sight == Sight::Again && request.psn == self.trouble.run.next {
+            self.trouble.causes.correct(Cause::Timeout);
+            self.trouble.sums.timeouts += 1;
+            (self.trouble.run.cause, self.trouble.run.open) = (Cause::Timeout, true);
         }
     }
 
@@ -353,7 +364,7 @@ impl Story {
     /// Whether an answer waits that names this PSN.
     fn asks_for(&self, psn: Psn, now: Nanos) -> bool {
         let asked = self.asked.iter().any(|a| a.psn == psn && a.mark.at <= now);
-        asked || self.beyond.is_some_and(|(asked, _)| asked == psn)
+        asked || self.trouble.beyond.is_some_and(|(asked, _)| asked == psn)
     }
 
     /// Whether `psn` lies in a hole that is not filled.
