@@ -67,9 +67,9 @@ pub struct Notifier {
 
 /// Notifiers that are kept.
 const NOTIFIERS: usize = 1024;
-/// Pairs of hosts that are told apart. A cluster of 24,000 hosts that each talk with eight others on the way past one tap
-/// has fewer; what comes beyond is a scan or a flood, and makes no finding of its own.
-const PAIRS: usize = 1 << 16;
+/// Pairs of hosts that are told apart, each way: a host that talks with four thousand others has as many. What comes beyond
+/// is a scan or a flood, and makes no finding of its own.
+const PAIRS: usize = 1 << 13;
 /// Damaged flows named for each pair of hosts.
 const DAMAGED: usize = 8;
 
