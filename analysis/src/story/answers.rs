@@ -5,7 +5,7 @@ use rocetop_parsers::{Nanos, Psn};
 use super::hole::{Hole, Mark};
 use super::report::{Cause, Kind};
 use super::run::Asked;
-use super::{Ahead, Answer, Episode, Story, Telling};
+use super::{Ahead, Answer, Episode, Inner, Story, Telling};
 
 /// Answers that wait to be heeded: of more, the oldest are forgotten.
 const ASKED: usize = 4;
@@ -46,7 +46,8 @@ impl Story {
             // About a request that was never seen here.
             return;
         }
-        let asked = if self.trouble.run.open { self.latency.oldest_asked() } else { None };
+        let calm = self.trouble.is_none();
+        let asked = if !calm && self.trouble.run.open { self.latency.oldest_asked() } else { None };
         let messages = &mut *telling.messages;
         self.latency.answered(psn, mark.at, |time| messages.record(time));
         if psn - self.epsn >= 0 {
@@ -55,11 +56,8 @@ impl Story {
         if self.acked.is_none_or(|acked| psn - acked > 0) {
             self.acked = Some(psn);
         }
-        if self.trouble.run.open
-            || self.trouble.behind.is_some()
-            || !self.holes.is_empty()
-            || self.trouble.run.answers != 0
-        {
+        let judged = |t: &Inner| t.run.open || t.behind.is_some() || t.run.answers != 0;
+        if !self.holes.is_empty() || !calm && judged(&self.trouble) {
             self.judge(psn, asked, mark, telling);
         }
     }
@@ -162,8 +160,7 @@ impl Story {
                 hole.nak = Some(mark);
                 Some((hole.start == psn).then_some(hole.opened))
             }
-            Some(_) => None,
-            None => None,
+            _ => None,
         };
         let known = self.asked.iter().any(|a| a.psn == psn);
         let out = self.holes.iter().any(|h| h.lacks(psn));

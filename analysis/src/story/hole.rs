@@ -188,7 +188,7 @@ impl Hole {
                 Fate::Repeated if self.restarts != 0 && !self.seen_before => &mut outcome.lost,
                 _ => &mut outcome.lost_or_late,
             };
-            *sum += weight;
+            *sum = sum.saturating_add(weight);
         }
         outcome
     }

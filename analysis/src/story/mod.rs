@@ -179,6 +179,14 @@ struct Inner {
     sums: Sums,
 }
 
+impl Trouble {
+    /// Whether nothing ever went wrong: the only question that most packets ask.
+    #[inline(always)]
+    fn is_none(&self) -> bool {
+        self.0.is_none()
+    }
+}
+
 impl Deref for Trouble {
     type Target = Inner;
 
@@ -233,6 +241,12 @@ impl Story {
         }
     }
 
+    /// Whether no run of repeats is under way.
+    #[inline(always)]
+    fn is_calm(&self) -> bool {
+        self.trouble.is_none() || !self.trouble.run.sending
+    }
+
     /// Time since anything was heard of this flow: what a timer of the requester would have run at least.
     fn quiet(&self, now: Nanos) -> Nanos {
         now.since(Nanos(self.last_request.at.0.max(self.last_answer.at.0)))
@@ -270,10 +284,11 @@ impl Story {
 
 fn add(a: Outcome, b: Outcome) -> Outcome {
     Outcome {
-        lost: a.lost + b.lost,
-        lost_or_late: a.lost_or_late + b.lost_or_late,
-        late: a.late + b.late,
-        missed: a.missed + b.missed,
+        // Damaged PSNs can jump by half of all there are, again and again.
+        lost: a.lost.saturating_add(b.lost),
+        lost_or_late: a.lost_or_late.saturating_add(b.lost_or_late),
+        late: a.late.saturating_add(b.late),
+        missed: a.missed.saturating_add(b.missed),
     }
 }
 

@@ -289,7 +289,8 @@ impl Story {
                 run.cause = Cause::Timeout;
                 stalled = Some(self.quiet(mark.at));
                 if again {
-                    self.trouble.spacing.0.0 += mark.at.since(self.trouble.run.latest.at).0;
+                    let since = mark.at.since(self.trouble.run.latest.at).0;
+                    self.trouble.spacing.0 = Nanos(self.trouble.spacing.0.0.saturating_add(since));
                     self.trouble.spacing.1 += 1;
                 }
                 self.trouble.sums.timeouts += 1;
