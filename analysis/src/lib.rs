@@ -35,6 +35,7 @@ pub mod story;
 pub mod survey;
 pub mod taps;
 pub mod totals;
+pub mod words;
 
 pub use bins::Bins;
 pub use detect::{Finding, Severity};

@@ -22,6 +22,7 @@ pub mod table;
 
 pub use evaluate::evaluate;
 pub use file::{Expectation, Fault, FileError, read};
+pub(crate) use names::nearest;
 pub use tally::Verdict;
 
 /// All figures that can be named, each with a word on what a bound on it may look like.

@@ -308,7 +308,7 @@ fn distance(figure: &Figure, given: &[String]) -> usize {
 }
 
 /// The nearest of some words.
-pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> &'a str {
+pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> &'a str {
     known
         .into_iter()
         .min_by_key(|k| strsim::damerau_levenshtein(&word.to_lowercase(), &k.to_lowercase()))

@@ -6,6 +6,7 @@ use anyhow::Context;
 use rocetop_analysis::detect::{RULES, Rule, rule};
 
 use super::{Exit, quiet_pipe};
+use crate::check::nearest;
 use crate::report::text::page::{DIM, HEAD, PLAIN, Page};
 
 /// Explain a finding by its code, or list all of them
@@ -51,29 +52,10 @@ fn find(text: &str) -> anyhow::Result<&'static Rule> {
     if let Some(rule) = rule(text).or_else(|| RULES.iter().find(|r| r.name.eq_ignore_ascii_case(text))) {
         return Ok(rule);
     }
-    let wanted = text.to_ascii_lowercase();
-    let far = |rule: &&Rule| distance(&wanted, &rule.code.to_ascii_lowercase()).min(distance(&wanted, rule.name));
-    let nearest =
-        RULES.iter().min_by_key(far).map_or(String::new(), |r| format!("; did you mean {} ({})?", r.code, r.name));
+    let word = nearest(text, RULES.iter().flat_map(|r| [r.code, r.name]));
+    let nearest = RULES.iter().find(|r| [r.code, r.name].contains(&word));
+    let nearest = nearest.map_or(String::new(), |r| format!("; did you mean {} ({})?", r.code, r.name));
     anyhow::bail!("no finding has the code '{text}'{nearest} `rocetop explain` lists all of them");
-}
-
-/// Letters to insert, remove or change to make one word of the other (Levenshtein).
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut corner = i;
-        let mut left = i + 1;
-        for (y, above) in b.chars().zip(row.iter_mut().skip(1)) {
-            let here = (corner + usize::from(x != y)).min(left + 1).min(*above + 1);
-            corner = std::mem::replace(above, here);
-            left = here;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = i + 1;
-        }
-    }
-    row.last().copied().unwrap_or_default()
 }
 
 fn list(page: &mut Page<'_, impl Write>) -> io::Result<()> {
@@ -169,8 +151,5 @@ mod tests {
         let error = |text| find(text).map(|r| r.code).unwrap_err().to_string();
         assert!(error("RT08").contains("'RT08'; did you mean RT008 (fatal_nak)?"), "{}", error("RT08"));
         assert!(error("timeout").contains("did you mean RT003 (timeouts)?"), "{}", error("timeout"));
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!(distance("", "abc"), 3);
-        assert_eq!(distance("abc", ""), 3);
     }
 }

@@ -1,24 +1,7 @@
 //! Figures as titles have them.
 
 use crate::report::FlowReport;
-
-/// With thousands separators: `1,234,567`.
-pub(in crate::detect) fn count(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i != 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// `1 request`, `2 requests`.
-pub(in crate::detect) fn counted(n: u64, what: &str) -> String {
-    format!("{} {what}{}", count(n), if n == 1 { "" } else { "s" })
-}
+pub(in crate::detect) use crate::words::{count, counted};
 
 /// A length of time in three digits: `655 ms`, `8.59 s`, `4.1 us`.
 pub(in crate::detect) fn time(ns: u64) -> String {

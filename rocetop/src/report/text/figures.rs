@@ -2,23 +2,7 @@
 
 use std::fmt::Write;
 
-/// With thousands separators: `1,234,567`.
-pub(crate) fn count(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i != 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// `1 packet`, `2 packets`.
-pub(crate) fn counted(n: u64, what: &str) -> String {
-    format!("{} {what}{}", count(n), if n == 1 { "" } else { "s" })
-}
+pub(crate) use rocetop_analysis::words::{count, counted};
 
 /// Decimal units, three digits: `999 B`, `31.9 kB`, `6.24 MB`.
 pub(super) fn bytes(n: u64) -> String {
