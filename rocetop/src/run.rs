@@ -47,13 +47,27 @@ pub fn run(timeline: Timeline, options: &Options, progress: impl FnMut(Bytes, Op
 }
 
 /// [`run`] on the thread that calls.
-fn alone(mut timeline: Timeline, options: &Options, mut progress: impl FnMut(Bytes, Option<Bytes>)) -> Outcome {
-    let mut engine = Engine::new(options.engine);
+fn alone(timeline: Timeline, options: &Options, progress: impl FnMut(Bytes, Option<Bytes>)) -> Outcome {
+    pass(timeline, options, options.engine, progress, |engine, frame| {
+        let _ = account(engine, frame);
+    })
+}
+
+/// Hands every frame that passes the filter to `each`, with the engine that it is for.
+#[inline(always)]
+fn pass(
+    mut timeline: Timeline,
+    options: &Options,
+    config: Config,
+    mut progress: impl FnMut(Bytes, Option<Bytes>),
+    mut each: impl FnMut(&mut Engine, &Frame<'_>),
+) -> Outcome {
+    let mut engine = Engine::new(config);
     let mut filter = options.filter.as_ref().map(Filter::compiled);
     loop {
         let read = timeline.batch(BATCH, |frame| {
             if filter.as_mut().is_none_or(|f| f.passes(&frame)) {
-                let _ = account(&mut engine, &frame);
+                each(&mut engine, &frame);
             }
         });
         if read == 0 {
@@ -68,30 +82,18 @@ fn alone(mut timeline: Timeline, options: &Options, mut progress: impl FnMut(Byt
 /// A second pass over the same captures, for the connection in `focus` alone. The outcome's engine is for
 /// [`Engine::look_closer`]; whether the captures are still the same is for the caller to see.
 pub fn again(
-    mut timeline: Timeline,
+    timeline: Timeline,
     options: &Options,
     focus: Focus,
-    mut progress: impl FnMut(Bytes, Option<Bytes>),
+    progress: impl FnMut(Bytes, Option<Bytes>),
 ) -> Outcome {
-    let mut engine = Engine::new(Config { focus: Some(focus), ..options.engine });
-    let mut filter = options.filter.as_ref().map(Filter::compiled);
-    loop {
-        let read = timeline.batch(BATCH, |frame| {
-            let mut packet = Packet::default();
-            if filter.as_mut().is_none_or(|f| f.passes(&frame))
-                && look(&frame, &mut packet)
-                && focus.concerns(&packet.facts)
-            {
-                feed(&mut engine, &frame, &packet);
-            }
-        });
-        if read == 0 {
-            break;
+    let config = Config { focus: Some(focus), ..options.engine };
+    pass(timeline, options, config, progress, |engine, frame| {
+        let mut packet = Packet::default();
+        if look(frame, &mut packet) && focus.concerns(&packet.facts) {
+            feed(engine, frame, &packet);
         }
-        let (done, total) = timeline.progress();
-        progress(done, total);
-    }
-    Outcome { engine: Engine::merge(vec![engine]), captures: timeline.summaries() }
+    })
 }
 
 /// One frame through walker, ICRC and engine. Returns what the engine took, for who matches it with other taps.
