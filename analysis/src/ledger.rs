@@ -150,6 +150,12 @@ impl<'a> Ledger<'a> {
             .filter_map(|(id, &seat)| Some(exchange_at(self.engine, seat)?.report(id, &|frame| self.frame(frame))))
     }
 
+    /// Exchanges that made room for newer ones.
+    #[must_use]
+    pub fn more_exchanges(&self) -> u64 {
+        self.engine.shards().iter().map(|s| s.exchanges.forgotten).sum()
+    }
+
     /// Pause frames by priority.
     #[must_use]
     pub fn pauses(&self) -> Vec<PauseReport> {

@@ -41,13 +41,14 @@ pub(super) struct Report<'a> {
 
 impl Serialize for Report<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut report = serializer.serialize_struct("report", 9)?;
+        let mut report = serializer.serialize_struct("report", 10)?;
         report.serialize_field("schema", SCHEMA)?;
         report.serialize_field("captures", self.captures)?;
         report.serialize_field("totals", &self.ledger.totals())?;
         report.serialize_field("flows", &Each(Cell::new(Some(self.flows()))))?;
         report.serialize_field("connections", &Each(Cell::new(Some(self.connections()))))?;
         report.serialize_field("cm", &Each(Cell::new(Some(self.ledger.exchanges()))))?;
+        report.serialize_field("more_cm", &self.ledger.more_exchanges())?;
         report.serialize_field("pauses", &self.ledger.pauses())?;
         report.serialize_field("taps", &[(); 0])?;
         report.serialize_field("findings", &self.found.list)?;
