@@ -54,7 +54,7 @@ const CRITICAL_REPEATS: u64 = 10;
 
 fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
     for (flow, back, story) in case.stories() {
-        let lost = story.lost_before_tap;
+        let lost = story.lost_before_tap + story.lost_after_tap;
         let unsure = story.lost_or_late;
         if lost + unsure == 0 {
             continue;
@@ -74,6 +74,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         let mut evidence = Evidence::default()
             .with("requests", flow.requests.packets)
             .with("lost_before_tap", story.lost_before_tap)
+            .with("lost_after_tap", story.lost_after_tap)
             .with("lost_or_late", unsure)
             .with("sequence_naks", naks)
             .with("sent_again", again)

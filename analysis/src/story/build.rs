@@ -62,16 +62,15 @@ impl Story {
         };
         let mut episodes: Vec<EpisodeReport> = episodes.map(|e| told(&lost(e), near, &frame)).collect();
         episodes.sort_by_key(|e| e.first_ns);
-        let lost_or_late =
-            u64::from(holes.lost_or_late) + self.trouble.sums.behind + u64::from(self.trouble.behind.is_some());
-        let in_doubt = lost_or_late + self.trouble.sums.timeouts != 0;
         StoryReport {
             near,
             near_evidence: evidence,
             retransmissions: self.retransmissions(around.seen_again),
             lost_before_tap: u64::from(holes.lost),
-            lost_after_tap: (!in_doubt).then_some(0),
-            lost_or_late,
+            lost_after_tap: 0,
+            lost_or_late: u64::from(holes.lost_or_late)
+                + self.trouble.sums.behind
+                + u64::from(self.trouble.behind.is_some()),
             reordered: u64::from(holes.late) + self.trouble.sums.late_behind,
             duplicated_by_network: duplicated,
             // Certain at the requester's side alone: a responder's tap cannot tell it from an early timeout.

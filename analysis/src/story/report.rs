@@ -155,8 +155,7 @@ pub struct StoryReport {
     pub near_evidence: NearEvidence,
     pub retransmissions: Retransmissions,
     pub lost_before_tap: u64,
-    /// One tap can only tell that nothing was: `None` where something may have been.
-    pub lost_after_tap: Option<u64>,
+    pub lost_after_tap: u64,
     pub lost_or_late: u64,
     pub reordered: u64,
     pub duplicated_by_network: u64,

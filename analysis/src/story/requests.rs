@@ -11,7 +11,11 @@ impl Story {
     /// A request of the flow, after the first.
     #[inline(always)]
     pub(crate) fn request(&mut self, request: &Request, telling: &mut Telling<'_>) {
-        if request.sight == Sight::New(0) && self.epsn == request.psn && self.holes.is_empty() && self.is_calm() {
+        if request.sight == Sight::New(0)
+            && self.epsn == request.psn
+            && self.holes.is_empty()
+            && !self.trouble.run.sending
+        {
             self.epsn = request.stamp.psn + 1;
         } else if request.twin
             && request.sight == Sight::Again

@@ -23,7 +23,7 @@ fn what_the_capture_missed_is_nobodys_loss() {
             faults.same("retransmissions.total", (story.retransmissions.total, 0), &why, story);
             faults.same(
                 "(lost_before_tap, lost_after_tap, reordered)",
-                ((story.lost_before_tap, story.lost_after_tap.unwrap_or(0), story.reordered), (0, 0, 0)),
+                ((story.lost_before_tap, story.lost_after_tap, story.reordered), (0, 0, 0)),
                 &why,
                 story,
             );

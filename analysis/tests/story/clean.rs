@@ -11,7 +11,7 @@ use crate::tap::{PLACES, Place, seen, seen_all, story};
 #[track_caller]
 pub(crate) fn nothing(s: &StoryReport, why: &str) {
     assert_eq!(s.retransmissions, Retransmissions::default(), "{why}");
-    let losses = [s.lost_before_tap, s.lost_after_tap.unwrap(), s.lost_or_late, s.lost_acks, s.lost_responses];
+    let losses = [s.lost_before_tap, s.lost_after_tap, s.lost_or_late, s.lost_acks, s.lost_responses];
     let others = [s.reordered, s.duplicated_by_network, s.missed_by_capture, s.timeouts, s.rnr_waits, s.stall_ns];
     let rules = [s.naks_repeated, s.restarts_elsewhere, s.more_episodes, u64::from(s.unanswered_tries)];
     assert_eq!((losses, others, rules), ([0; 5], [0; 6], [0; 4]), "{why}");

@@ -85,7 +85,7 @@ fn losses(seeds: std::ops::Range<u64>, scenario: impl Fn(u64) -> Scenario) -> Fa
                 ("duplicated_by_network", story.duplicated_by_network),
                 ("missed_by_capture", story.missed_by_capture),
                 ("lost_acks", story.lost_acks),
-                ("lost_after_tap", story.lost_after_tap.unwrap_or(0)),
+                ("lost_after_tap", story.lost_after_tap),
                 ("naks_repeated", story.naks_repeated),
                 ("restarts_elsewhere", story.restarts_elsewhere),
             ] {

@@ -56,7 +56,6 @@ fn flow() -> FlowReport {
             ..Default::default()
         },
         story: Some(StoryReport {
-            lost_after_tap: Some(0),
             near_evidence: NearEvidence { request_hops: Some(0), answer_hops: Some(0), ..NearEvidence::default() },
             timeout_ns: Some(0),
             rnr_timer_us: Some(0),

@@ -263,6 +263,7 @@ fn sums<W: Write>(page: &mut Page<'_, W>, side: &Side<'_>, several: bool) -> io:
     let plural = |n, one, more| if n == 1 { one } else { more };
     let fates = some(&[
         (story.lost_before_tap, "lost before the tap"),
+        (story.lost_after_tap, "lost behind the tap"),
         (story.lost_or_late, "lost or late behind the tap"),
         (story.lost_acks, plural(story.lost_acks, "answer lost", "answers lost")),
         (story.lost_responses, plural(story.lost_responses, "response lost", "responses lost")),
