@@ -155,6 +155,7 @@ pub struct StoryReport {
     pub near_evidence: NearEvidence,
     pub retransmissions: Retransmissions,
     pub lost_before_tap: u64,
+    /// Certain losses behind the tap. One tap alone is never certain of these: they are in `lost_or_late`.
     pub lost_after_tap: u64,
     pub lost_or_late: u64,
     pub reordered: u64,

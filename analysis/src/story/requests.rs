@@ -11,11 +11,7 @@ impl Story {
     /// A request of the flow, after the first.
     #[inline(always)]
     pub(crate) fn request(&mut self, request: &Request, telling: &mut Telling<'_>) {
-        if request.sight == Sight::New(0)
-            && self.epsn == request.psn
-            && self.holes.is_empty()
-            && !self.trouble.run.sending
-        {
+        if request.sight == Sight::New(0) && self.epsn == request.psn && self.holes.is_empty() && self.is_calm() {
             self.epsn = request.stamp.psn + 1;
         } else if request.twin
             && request.sight == Sight::Again
