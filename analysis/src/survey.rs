@@ -1,7 +1,11 @@
 //! What all connections of a capture add up to: by pair of hosts, and by traffic class. Findings that no single
 //! connection shows rest on it. Memory follows pairs of hosts, not packets.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
 
 use crate::detect::Case;
 use crate::report::FlowReport;
@@ -9,13 +13,42 @@ use crate::report::FlowReport;
 /// Requests that a flow must carry at least to say something about its traffic class or its kind of recovery.
 const SOME: u64 = 16;
 
-/// Traffic of one source port.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Port {
-    /// Queue pairs that are reached from it.
-    pub queue_pairs: u64,
-    /// Bytes of their flows.
-    pub bytes: u64,
+/// Bytes of the queue pairs that are reached from each source port.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ports {
+    first: Option<(u16, u64)>,
+    /// Few pairs of hosts have another.
+    others: Option<Box<HashMap<u16, u64, FixedState>>>,
+}
+
+impl Ports {
+    /// Adds what a queue pair that is reached from this port carries.
+    pub(crate) fn add(&mut self, port: u16, bytes: u64) {
+        let (first, sum) = self.first.get_or_insert((port, 0));
+        if *first == port {
+            *sum += bytes;
+        } else {
+            *self.others.get_or_insert_default().entry(port).or_default() += bytes;
+        }
+    }
+
+    /// The first that was seen.
+    #[must_use]
+    pub fn first(&self) -> Option<u16> {
+        self.first.map(|(port, _)| port)
+    }
+
+    /// How many.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        u64::from(self.first.is_some()) + self.others.as_ref().map_or(0, |others| others.len() as u64)
+    }
+
+    /// The bytes of each.
+    pub fn bytes(&self) -> impl Iterator<Item = u64> {
+        let others = self.others.iter().flat_map(|others| others.values());
+        self.first.iter().map(|(_, bytes)| bytes).chain(others).copied()
+    }
 }
 
 /// Traffic from one host to another.
@@ -26,7 +59,7 @@ pub struct Pair {
     /// Their bytes.
     pub bytes: u64,
     /// By UDP source port; a flow that uses several is counted at its first.
-    pub ports: BTreeMap<u16, Port>,
+    pub ports: Ports,
     /// Time of the first packet of these flows.
     pub first_ns: u64,
     /// Time of the last.
@@ -77,7 +110,9 @@ const DAMAGED: usize = 8;
 #[derive(Clone, Debug, Default)]
 pub struct Survey {
     /// By source and destination.
-    pub pairs: BTreeMap<(String, String), Pair>,
+    pub pairs: BTreeMap<(Rc<str>, Rc<str>), Pair>,
+    /// The names of all hosts, once.
+    hosts: BTreeSet<Rc<str>>,
     /// RoCE data by DSCP.
     pub dscp: BTreeMap<u8, Class>,
     /// RoCE data by the priority of its VLAN tag.
@@ -115,6 +150,18 @@ impl Survey {
         }
     }
 
+    fn host(&mut self, name: &str) -> Rc<str> {
+        if let Some(host) = self.hosts.get(name) {
+            return Rc::clone(host);
+        }
+        let host: Rc<str> = name.into();
+        // Of a scan or a flood nothing is kept.
+        if self.pairs.len() < PAIRS {
+            self.hosts.insert(Rc::clone(&host));
+        }
+        host
+    }
+
     fn flow(&mut self, flow: &FlowReport) {
         self.first_ns = Some(self.first_ns.map_or(flow.first_ns, |t| t.min(flow.first_ns)));
         self.last_ns = Some(self.last_ns.map_or(flow.last_ns, |t| t.max(flow.last_ns)));
@@ -123,7 +170,7 @@ impl Survey {
             self.notifiers.push(Notifier { flow: flow.id, src, dst, dst_qp: flow.dst_qp, cnps: flow.cnps });
         }
         let data = flow.requests.packets + flow.responses.packets;
-        let key = (flow.src.clone(), flow.dst.clone());
+        let key = (self.host(&flow.src), self.host(&flow.dst));
         let mut beyond = Pair::default();
         let known = self.pairs.len() < PAIRS || self.pairs.contains_key(&key);
         let pair = if known { self.pairs.entry(key).or_default() } else { &mut beyond };
@@ -143,9 +190,7 @@ impl Survey {
             pair.queue_pairs += 1;
             pair.bytes += flow.bytes;
             if let Some(&port) = flow.udp_sports.first() {
-                let port = pair.ports.entry(port).or_default();
-                port.queue_pairs += 1;
-                port.bytes += flow.bytes;
+                pair.ports.add(port, flow.bytes);
             }
         }
         if let &[dscp] = flow.data_dscp.as_slice() {

@@ -47,7 +47,7 @@ fn judge(survey: &Survey, ledger: &Ledger<'_>, report: &mut dyn FnMut(Finding)) 
     // Hosts whose own frames this tap has seen.
     let mut seen: Option<BTreeSet<&str>> = None;
     for exchange in ledger.exchanges().filter(|e| silent(e) && tries(e) > 1) {
-        let seen = seen.get_or_insert_with(|| survey.pairs.keys().map(|(src, _)| src.as_str()).collect());
+        let seen = seen.get_or_insert_with(|| survey.pairs.keys().map(|(src, _)| &**src).collect());
         let speaks = seen.contains(exchange.responder.as_str());
         let severity = if speaks { Severity::Warning } else { Severity::Info };
         let service = exchange.service.clone().unwrap_or_else(|| "an unknown service".to_owned());

@@ -22,8 +22,6 @@
 //! # References
 //! DCQCN (SIGCOMM 2015), section 2 (incast); DCTCP (SIGCOMM 2010), section 2.3.
 
-use std::collections::BTreeMap;
-
 use super::{Finding, Judge, Rule, Severity};
 use crate::Ledger;
 use crate::survey::{Pair, Survey};
@@ -42,11 +40,12 @@ pub(super) const RULE: Rule = Rule {
 const SENDERS: u64 = 4;
 
 fn judge(survey: &Survey, _: &Ledger<'_>, report: &mut dyn FnMut(Finding)) {
-    let mut to: BTreeMap<&str, Vec<&Pair>> = BTreeMap::new();
-    for ((_, dst), pair) in survey.pairs.iter().filter(|(_, pair)| pair.queue_pairs != 0) {
-        to.entry(dst).or_default().push(pair);
-    }
-    for (dst, pairs) in to {
+    let pairs = survey.pairs.iter().filter(|(_, pair)| pair.queue_pairs != 0);
+    let mut to: Vec<(&str, &Pair)> = pairs.map(|((_, dst), pair)| (&**dst, pair)).collect();
+    to.sort_by_key(|&(dst, _)| dst);
+    for pairs in to.chunk_by(|a, b| a.0 == b.0) {
+        let Some(&(dst, _)) = pairs.first() else { continue };
+        let pairs: Vec<&Pair> = pairs.iter().map(|&(_, pair)| pair).collect();
         let most = overlap(&pairs);
         if most < SENDERS {
             continue;

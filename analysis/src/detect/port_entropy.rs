@@ -51,13 +51,13 @@ fn judge(survey: &Survey, _: &Ledger<'_>, report: &mut dyn FnMut(Finding)) {
     for ((src, dst), pair) in &survey.pairs {
         let time = pair.last_ns.saturating_sub(pair.first_ns);
         let mbps = if time >= SHORT_NS { pair.bytes.saturating_mul(8_000) / time } else { 0 };
-        let one = pair.ports.len() == 1;
+        let one = pair.ports.count() == 1;
         if !one || pair.queue_pairs == 1 && mbps < FAST_MBPS {
             continue;
         }
         let heavy = pair.queue_pairs >= MANY && mbps >= FAST_MBPS;
         let severity = if heavy { Severity::Warning } else { Severity::Info };
-        let port = pair.ports.keys().next().copied().unwrap_or_default();
+        let port = pair.ports.first().unwrap_or_default();
         let title = match pair.queue_pairs {
             1 => format!("one queue pair carries all {mbps} Mb/s from {src} to {dst}"),
             n => format!("all {n} queue pairs from {src} to {dst} use source port {port}"),
@@ -66,7 +66,7 @@ fn judge(survey: &Survey, _: &Ledger<'_>, report: &mut dyn FnMut(Finding)) {
             Finding::of(&RULE, severity, title)
                 .during(pair.first_ns, pair.last_ns)
                 .with("queue_pairs", pair.queue_pairs)
-                .with("ports", pair.ports.len() as u64)
+                .with("ports", pair.ports.count())
                 .with("bytes", pair.bytes)
                 .with("mbps", mbps)
                 .with("port_entropy_millibits", entropy(pair))
@@ -84,25 +84,27 @@ fn millibits(bits: f64) -> u64 {
 
 /// Entropy of the source ports, weighted by bytes.
 fn entropy(pair: &Pair) -> u64 {
-    let all: u64 = pair.ports.values().map(|p| p.bytes).sum();
+    let all: u64 = pair.ports.bytes().sum();
     let part = |bytes: u64| {
         let share = bytes as f64 / all as f64;
         if bytes == 0 { 0.0 } else { -share * share.log2() }
     };
-    millibits(pair.ports.values().map(|p| part(p.bytes)).sum::<f64>().abs())
+    millibits(pair.ports.bytes().map(part).sum::<f64>().abs())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::survey::Port;
 
     #[test]
     fn entropy_by_bytes() {
-        let port = |bytes| Port { queue_pairs: 1, bytes };
-        let pair = |ports: &[(u16, Port)]| Pair { ports: ports.iter().copied().collect(), ..Pair::default() };
-        assert_eq!(entropy(&pair(&[(1, port(100))])), 0);
-        assert_eq!(entropy(&pair(&[(1, port(100)), (2, port(100))])), 1000);
-        assert_eq!(entropy(&pair(&[(1, port(300)), (2, port(100))])), 811);
+        let entropy_of = |flows: &[(u16, u64)]| {
+            let mut pair = Pair::default();
+            flows.iter().for_each(|&(port, bytes)| pair.ports.add(port, bytes));
+            (pair.ports.count(), entropy(&pair))
+        };
+        assert_eq!(entropy_of(&[(1, 100)]), (1, 0));
+        assert_eq!(entropy_of(&[(2, 100), (1, 60), (1, 40), (2, 0)]), (2, 1000));
+        assert_eq!(entropy_of(&[(1, 300), (2, 100)]), (2, 811));
     }
 }

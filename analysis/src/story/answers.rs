@@ -5,7 +5,7 @@ use rocetop_parsers::{Nanos, Psn};
 use super::hole::{Hole, Mark};
 use super::report::{Cause, Kind};
 use super::run::Asked;
-use super::{Ahead, Answer, Episode, Inner, Story, Telling};
+use super::{Ahead, Answer, Episode, Story, Telling, Trouble};
 
 /// Answers that wait to be heeded: of more, the oldest are forgotten.
 const ASKED: usize = 4;
@@ -56,7 +56,7 @@ impl Story {
         if self.acked.is_none_or(|acked| psn - acked > 0) {
             self.acked = Some(psn);
         }
-        let judged = |t: &Inner| t.run.open || t.behind.is_some() || t.run.answers != 0;
+        let judged = |t: &Trouble| t.run.open || t.behind.is_some() || t.run.answers != 0;
         if !self.holes.is_empty() || !calm && judged(&self.trouble) {
             self.judge(psn, asked, mark, telling);
         }
@@ -167,7 +167,7 @@ impl Story {
         match generated {
             Some(Some(opened)) => {
                 self.trouble.sums.naks_unseen += 1;
-                self.nak_times.get_or_insert_default().generation.record(mark.at.since(opened.at));
+                self.nak_times.generation.record(mark.at.since(opened.at));
             }
             Some(None) => {}
             // Nothing was sent again yet, and the responder asks again for the same.
@@ -177,12 +177,12 @@ impl Story {
             // It had been seen, as one of those that the responder dropped. If the sender was sending again, a repeat is
             // missing; if not, nothing is.
             None if psn == epsn && self.ahead.is_some() => {
-                if let Some(Ahead { mark: ahead, again: true }) = self.ahead {
+                if let Some(Ahead { mark: ahead, again: true }) = self.ahead.as_deref().copied() {
                     let mut hole = Hole::new(psn, 1, ahead, true);
                     hole.nak = Some(mark);
                     self.holes.push_back(hole);
                     self.trouble.sums.naks_unseen += 1;
-                    self.nak_times.get_or_insert_default().generation.record(mark.at.since(ahead.at));
+                    self.nak_times.generation.record(mark.at.since(ahead.at));
                 }
             }
             None if psn - epsn < 0 => {
@@ -196,7 +196,8 @@ impl Story {
         }
         if psn - next <= 0 {
             self.epsn = psn;
-            self.ahead.get_or_insert(Ahead { mark: Mark { frame: last_request, at: mark.at }, again: false });
+            let ahead = Ahead { mark: Mark { frame: last_request, at: mark.at }, again: false };
+            self.ahead.get_or_insert_with(|| Box::new(ahead));
         }
         self.ask(Asked { psn, mark, rnr: false });
     }

@@ -54,7 +54,6 @@ impl Story {
         let episodes = self.log.kept().iter().copied().chain(holes_left).chain(last);
         let ack_lost = self.trouble.run.lost_its_answer();
         let acks_lost = self.trouble.sums.acks_lost + u64::from(ack_lost);
-        let times = self.nak_times.as_deref();
         let duplicated = if around.doubled { 0 } else { self.trouble.sums.duplicated };
         let lost = |e: Episode| {
             let late = ack_lost && e.kind == Kind::RequestOrAckLost && e.from == self.trouble.run.start;
@@ -78,8 +77,8 @@ impl Story {
             lost_responses: self.trouble.sums.responses_lost,
             missed_by_capture: u64::from(holes.missed),
             recovery: self.recovery(),
-            nak_generation_ns: times.map(|t| t.generation.spread()).unwrap_or_default(),
-            nak_reaction_ns: times.map(|t| t.reaction.spread()).unwrap_or_default(),
+            nak_generation_ns: self.nak_times.generation.spread(),
+            nak_reaction_ns: self.nak_times.reaction.spread(),
             message_ns: self.latency.message(),
             rtt_ns: self.latency.rtt(),
             timeout_ns: self.timeout(),

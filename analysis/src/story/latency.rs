@@ -10,17 +10,21 @@ use super::histogram::Histogram;
 use super::report::Spread;
 use super::times::Times;
 
-/// Packets remembered that wait for an answer. Of more, the oldest give way and are not measured.
-const MOST: usize = 32;
+/// Packets remembered that wait for an answer. Of more, every other one is let go and not measured: what stays is of
+/// all ages, so that long queues are sampled evenly and the oldest is always known.
+const MOST: usize = 24;
+/// What a queue makes room for at first.
+const FEW: usize = 4;
 
-/// A packet that ends a message or asks for an acknowledgement. Sixteen bytes, since one is kept of each that is out.
+/// A packet that ends a message or asks for an acknowledgement. Twelve bytes, since one is kept of each that is out.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
-    at: Nanos,
+    /// When, less what is above 2^48 ns: three days.
+    at: [u16; 3],
+    /// How long before `at` the message began, if this ends one.
+    lead: Lead,
     /// PSN (of a READ the last one of its range) in the low 24 bits, flags above.
     tag: u32,
-    /// How long before `at` the message began, if this ends one: in units of 64 ns, up to four and a half minutes.
-    lead: u32,
 }
 
 impl Sent {
@@ -28,7 +32,11 @@ impl Sent {
     const ACK_REQ: u32 = 1 << 25;
     /// Another packet of this PSN was sent.
     const AGAIN: u32 = 1 << 26;
-    const LEAD_BITS: u32 = 6;
+    const CLOCK: u32 = 48;
+
+    fn new(at: Nanos, lead: Lead, tag: u32) -> Self {
+        Self { at: [at.0 as u16, (at.0 >> 16) as u16, (at.0 >> 32) as u16], lead, tag }
+    }
 
     fn psn(self) -> Psn {
         Psn::new(self.tag)
@@ -38,8 +46,32 @@ impl Sent {
         self.tag & flag != 0
     }
 
-    fn began(self) -> Nanos {
-        Nanos(self.at.0 - (u64::from(self.lead) << Self::LEAD_BITS))
+    /// How long ago; nothing where the clock went back.
+    fn age(self, now: Nanos) -> Nanos {
+        let [low, middle, high] = self.at.map(u64::from);
+        let age = now.0.wrapping_sub(low | middle << 16 | high << 32) & ((1 << Self::CLOCK) - 1);
+        Nanos(if age >> (Self::CLOCK - 1) == 0 { age } else { 0 })
+    }
+}
+
+/// A length of time in 16 bits, to a thousandth: eleven bits in units of 64 ns, shifted left by the five above. Up to
+/// four and a half minutes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lead(u16);
+
+impl Lead {
+    const UNIT_BITS: u32 = 6;
+    const DIGITS: u32 = 11;
+
+    fn of(time: Nanos) -> Self {
+        let units = u32::try_from(time.0 >> Self::UNIT_BITS).unwrap_or(u32::MAX);
+        let shift = (u32::BITS - units.leading_zeros()).saturating_sub(Self::DIGITS);
+        Self((shift << Self::DIGITS | units >> shift) as u16)
+    }
+
+    fn time(self) -> Nanos {
+        let (shift, digits) = (self.0 >> Self::DIGITS, u64::from(self.0) & ((1 << Self::DIGITS) - 1));
+        Nanos(digits << shift << Self::UNIT_BITS)
     }
 }
 
@@ -88,21 +120,35 @@ impl Latency {
         if !stamp.ends && !stamp.ack_req {
             return;
         }
-        if self.out.len() == MOST {
-            self.out.pop_front();
+        match self.out.len() {
+            MOST => self.thin_out(),
+            // Whoever has more than a few out soon has many: growing by doubling leaves holes behind in memory.
+            FEW => self.out.reserve_exact(MOST - FEW),
+            _ => {}
         }
         let mut tag = stamp.psn.get();
-        let mut lead = 0;
+        let mut lead = Lead::default();
         if stamp.ends
             && let Some(began) = self.began.take()
         {
             tag |= Sent::ENDS;
-            lead = u32::try_from(stamp.at.since(began).0 >> Sent::LEAD_BITS).unwrap_or(u32::MAX);
+            lead = Lead::of(stamp.at.since(began));
         }
         if stamp.ack_req {
             tag |= Sent::ACK_REQ;
         }
-        self.out.push_back(Sent { at: stamp.at, tag, lead });
+        self.out.push_back(Sent::new(stamp.at, lead, tag));
+    }
+
+    #[cold]
+    fn thin_out(&mut self) {
+        let (mut keep, mut asked) = (false, false);
+        self.out.retain(|sent| {
+            keep = !keep;
+            let oldest = sent.has(Sent::ACK_REQ) && !asked;
+            asked |= oldest;
+            keep || oldest
+        });
     }
 
     /// A request was seen again: its answer may belong to either (Karn's rule).
@@ -123,7 +169,7 @@ impl Latency {
             }
             self.out.pop_front();
             if sent.has(Sent::ENDS) {
-                let time = at.since(sent.began());
+                let time = Nanos(sent.age(at).0 + sent.lead.time().0);
                 self.message.record(time);
                 message(time);
                 if let Some(close) = &mut self.close {
@@ -131,7 +177,7 @@ impl Latency {
                 }
             }
             if sent.has(Sent::ACK_REQ) && !sent.has(Sent::AGAIN) && sent.psn() == psn {
-                let time = at.since(sent.at);
+                let time = sent.age(at);
                 self.rtt.record(time);
                 if let Some(close) = &mut self.close {
                     close.rtt.record(time);
@@ -204,6 +250,19 @@ mod tests {
     }
 
     #[test]
+    fn what_waits_takes_twelve_bytes_and_keeps_its_time() {
+        assert_eq!(size_of::<Sent>(), 12);
+        // To 64 ns as far as eleven bits go, then to a thousandth, then four and a half minutes.
+        let kept = [63, 64, 131_071, 10_000_000, 300_000_000_000].map(|t| Lead::of(Nanos(t)).time().0);
+        assert_eq!(kept, [0, 64, 131_008, 9_994_240, 274_743_689_216]);
+        // Stamps of today do not fit in 48 bits.
+        let sent = Sent::new(Nanos(1_796_000_000_123_456_789), Lead::default(), 0);
+        let later = |ns: u64| sent.age(Nanos(1_796_000_000_123_456_789 + ns)).0;
+        assert_eq!([later(0), later(7), later(86_400_000_000_000)], [0, 7, 86_400_000_000_000]);
+        assert_eq!(sent.age(Nanos(1_796_000_000_123_456_788)).0, 0, "the clock went back");
+    }
+
+    #[test]
     fn a_close_look_is_exact_to_a_hundredth() {
         let spread = |closely| {
             let mut l = Latency::measuring(closely);
@@ -219,12 +278,28 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_is_bounded() {
+    fn the_queue_is_bounded_and_samples_all_ages() {
         let mut l = Latency::default();
         for n in 0..1_000 {
-            l.sent(stamp(n, 0, true, true));
+            l.sent(stamp(n, u64::from(n) * 1_000, true, true));
         }
-        l.answered(Psn::new(999), Nanos(1), |_| {});
-        assert_eq!(l.message().count, MOST as u64);
+        assert_eq!(l.oldest_asked(), Some(Psn::new(0)));
+        l.answered(Psn::new(999), Nanos(999_000), |_| {});
+        let seen = l.message();
+        assert!((MOST as u64 / 2..=MOST as u64).contains(&seen.count), "{seen:?}");
+        assert_eq!(seen.max, 999_000);
+    }
+
+    #[test]
+    fn a_window_wider_than_the_queue_is_measured_too() {
+        let mut l = Latency::default();
+        for n in 0..1_000u32 {
+            l.sent(stamp(n, u64::from(n) * 1_000, true, true));
+            if let Some(answered) = n.checked_sub(100) {
+                l.answered(Psn::new(answered), Nanos(u64::from(n) * 1_000), |_| {});
+            }
+        }
+        let seen = l.message();
+        assert_eq!((seen.count, seen.p50, seen.max), (19, 100_000, 100_000));
     }
 }

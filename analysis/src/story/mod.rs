@@ -11,6 +11,7 @@ mod histogram;
 mod hole;
 mod latency;
 mod log;
+mod rare;
 mod requests;
 mod run;
 mod times;
@@ -18,8 +19,6 @@ mod times;
 pub mod report;
 
 use std::collections::VecDeque;
-use std::ops::{Deref, DerefMut};
-use std::sync::LazyLock;
 
 use rocetop_parsers::{Nanos, Psn};
 
@@ -34,6 +33,7 @@ use self::hole::{Hole, Outcome};
 use self::latency::Latency;
 pub(crate) use self::latency::Stamp;
 use self::log::{Episode, Log};
+use self::rare::Rare;
 use self::report::{Cause, Kind};
 use self::run::{Asked, Causes, Run};
 pub(crate) use self::times::Times;
@@ -136,7 +136,7 @@ pub(crate) struct Story {
     /// The first PSN.
     start: Psn,
     /// What came instead of it: until it comes, everything else is dropped there.
-    ahead: Option<Ahead>,
+    ahead: Option<Box<Ahead>>,
     /// What may have been dropped there while it waited ends here.
     doubt: Option<Psn>,
     /// What would follow the last request.
@@ -147,22 +147,19 @@ pub(crate) struct Story {
     last_answer: Mark,
     /// Highest PSN acknowledged.
     acked: Option<Psn>,
-    holes: VecDeque<Hole>,
+    holes: Rare<VecDeque<Hole>>,
     /// Answers that ask for a repeat and were not heeded yet.
-    asked: VecDeque<Asked>,
+    asked: Rare<VecDeque<Asked>>,
     /// What went wrong; nothing, for most.
-    trouble: Trouble,
+    trouble: Rare<Trouble>,
     latency: Latency,
-    nak_times: Option<Box<NakTimes>>,
-    log: Log,
+    nak_times: Rare<NakTimes>,
+    log: Rare<Log>,
 }
 
-/// What a story needs only where something went wrong: made with the first change, and blank until then.
+/// What a story needs only where something went wrong.
 #[derive(Clone, Debug, Default)]
-struct Trouble(Option<Box<Inner>>);
-
-#[derive(Clone, Debug, Default)]
-struct Inner {
+struct Trouble {
     /// A NAK about what had passed the tap, until it is acknowledged.
     behind: Option<Asked>,
     /// The PSN of a NAK that was heeded, as it seems, only from a later packet on; and that packet.
@@ -177,29 +174,6 @@ struct Inner {
     rnr_timer_us: Option<u32>,
     causes: Causes,
     sums: Sums,
-}
-
-impl Trouble {
-    /// Whether nothing ever went wrong: the only question that most packets ask.
-    #[inline(always)]
-    fn is_none(&self) -> bool {
-        self.0.is_none()
-    }
-}
-
-impl Deref for Trouble {
-    type Target = Inner;
-
-    fn deref(&self) -> &Inner {
-        static BLANK: LazyLock<Inner> = LazyLock::new(Inner::default);
-        self.0.as_deref().unwrap_or(&BLANK)
-    }
-}
-
-impl DerefMut for Trouble {
-    fn deref_mut(&mut self) -> &mut Inner {
-        self.0.get_or_insert_default()
-    }
 }
 
 /// A packet that came too early.
@@ -231,13 +205,13 @@ impl Story {
             last_request: frame,
             last_answer: Mark::default(),
             acked: None,
-            holes: VecDeque::new(),
-            asked: VecDeque::new(),
+            holes: Rare::default(),
+            asked: Rare::default(),
             doubt: None,
-            trouble: Trouble::default(),
+            trouble: Rare::default(),
             latency,
-            nak_times: None,
-            log: Log::default(),
+            nak_times: Rare::default(),
+            log: Rare::default(),
         }
     }
 
@@ -263,7 +237,7 @@ impl Story {
     fn overdue(&self, now: Nanos) -> bool {
         let way = self.latency.rtt_range().map_or(Nanos(0), |(_, max)| max);
         // The shortest: a NAK that was lost on its way is heeded by the timer, as it seems.
-        let heeded = self.nak_times.as_deref().and_then(|t| t.reaction.min()).unwrap_or_default();
+        let heeded = self.nak_times.reaction.min().unwrap_or_default();
         let longest = PATIENCE.0.max(heeded.0.saturating_mul(8)).max(way.0.saturating_mul(3));
         self.quiet(now).0 > longest
     }

@@ -59,7 +59,7 @@ impl Story {
             }
         }
         self.frontier(request, sending || request.sight == Sight::Again);
-        for hole in &mut self.holes {
+        for hole in self.holes.iter_mut() {
             // A hole that nobody can mend any more is judged as well, later.
             hole.since += if hole.is_whole() || hole.acked { 1 } else { 0 };
         }
@@ -113,7 +113,7 @@ impl Story {
     /// One of the PSNs that were skipped has come.
     fn fill(&mut self, request: &Request, fate: Fate) {
         let Request { mark, psn, .. } = *request;
-        for hole in &mut self.holes {
+        for hole in self.holes.iter_mut() {
             if hole.holds(psn) {
                 hole.arrive(psn, mark, fate);
                 // It was the late one, not a repeat, that came alone.
@@ -317,8 +317,7 @@ impl Story {
 
     /// A NAK is heeded.
     fn heed(&mut self, asked: Asked, request: &Request) {
-        let times = self.nak_times.get_or_insert_default();
-        times.reaction.record(request.mark.at.since(asked.mark.at));
+        self.nak_times.reaction.record(request.mark.at.since(asked.mark.at));
         self.trouble.sums.restarts += 1;
         // Only where the NAK was about something that had passed the tap, or else the first repeat may have been lost.
         let passed = self.trouble.behind.is_some_and(|b| b.psn == asked.psn);
@@ -354,7 +353,7 @@ impl Story {
         if all_there && self.ahead.is_some() && self.asked.is_empty() {
             (self.epsn, self.ahead) = (request.stamp.psn + 1, None);
         } else {
-            self.ahead.get_or_insert(Ahead { mark, again });
+            self.ahead.get_or_insert_with(|| Box::new(Ahead { mark, again }));
         }
     }
 
