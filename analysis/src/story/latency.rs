@@ -10,8 +10,8 @@ use super::histogram::Histogram;
 use super::report::Spread;
 use super::times::Times;
 
-/// Packets remembered that wait for an answer. Of more, every other one is let go and not measured: what stays is of
-/// all ages, so that long queues are sampled evenly and the oldest is always known.
+/// Packets remembered that wait for an answer. Where more are out, only some are measured, chosen by their PSN: of
+/// every age as many, so that a long queue is sampled evenly.
 const MOST: usize = 24;
 /// What a queue makes room for at first.
 const FEW: usize = 4;
@@ -44,6 +44,12 @@ impl Sent {
 
     fn has(self, flag: u32) -> bool {
         self.tag & flag != 0
+    }
+
+    /// Whether it is one of those that are measured where one in 2^`thin` is.
+    fn chosen(psn: Psn, thin: u8) -> bool {
+        // The upper bits of a product know nothing of every second or every sixteenth packet.
+        psn.get().wrapping_mul(0x9e37_79b1).leading_zeros() >= u32::from(thin)
     }
 
     /// How long ago; nothing where the clock went back.
@@ -90,6 +96,8 @@ pub(crate) struct Stamp {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Latency {
     out: VecDeque<Sent>,
+    /// One in 2^`thin` is measured.
+    thin: u8,
     /// When the message that is under way began.
     began: Option<Nanos>,
     message: Histogram,
@@ -120,12 +128,6 @@ impl Latency {
         if !stamp.ends && !stamp.ack_req {
             return;
         }
-        match self.out.len() {
-            MOST => self.thin_out(),
-            // Whoever has more than a few out soon has many: growing by doubling leaves holes behind in memory.
-            FEW => self.out.reserve_exact(MOST - FEW),
-            _ => {}
-        }
         let mut tag = stamp.psn.get();
         let mut lead = Lead::default();
         if stamp.ends
@@ -137,18 +139,36 @@ impl Latency {
         if stamp.ack_req {
             tag |= Sent::ACK_REQ;
         }
+        if self.out.is_empty() {
+            self.thin = 0;
+        } else if !Sent::chosen(stamp.psn, self.thin) {
+            return;
+        }
+        match self.out.len() {
+            MOST => self.thin_out(),
+            // Whoever has more than a few out soon has many: growing by doubling leaves holes behind in memory.
+            FEW => self.out.reserve_exact(MOST - FEW),
+            _ => {}
+        }
         self.out.push_back(Sent::new(stamp.at, lead, tag));
     }
 
     #[cold]
     fn thin_out(&mut self) {
-        let (mut keep, mut asked) = (false, false);
-        self.out.retain(|sent| {
-            keep = !keep;
-            let oldest = sent.has(Sent::ACK_REQ) && !asked;
-            asked |= oldest;
-            keep || oldest
-        });
+        while self.out.len() == MOST {
+            if self.thin == 24 {
+                // All are of one PSN.
+                self.out.pop_front();
+                return;
+            }
+            self.thin += 1;
+            let mut asked = false;
+            self.out.retain(|sent| {
+                // What has waited for longest is always known.
+                let oldest = sent.has(Sent::ACK_REQ) && !std::mem::replace(&mut asked, true);
+                oldest || Sent::chosen(sent.psn(), self.thin)
+            });
+        }
     }
 
     /// A request was seen again: its answer may belong to either (Karn's rule).
@@ -291,6 +311,15 @@ mod tests {
     }
 
     #[test]
+    fn one_psn_over_and_over_is_bounded_too() {
+        let mut l = Latency::default();
+        for n in 0..1_000 {
+            l.sent(stamp(0, n, true, true));
+        }
+        assert!(l.out.len() <= MOST && l.oldest_asked() == Some(Psn::new(0)));
+    }
+
+    #[test]
     fn a_window_wider_than_the_queue_is_measured_too() {
         let mut l = Latency::default();
         for n in 0..1_000u32 {
@@ -300,6 +329,6 @@ mod tests {
             }
         }
         let seen = l.message();
-        assert_eq!((seen.count, seen.p50, seen.max), (19, 100_000, 100_000));
+        assert_eq!((seen.count, seen.p50, seen.max), (113, 100_000, 100_000));
     }
 }

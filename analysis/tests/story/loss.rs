@@ -49,7 +49,7 @@ fn losses_are_counted_where_they_show() {
 #[test]
 fn so_are_those_that_are_mended_one_by_one() {
     losses(0..500, |seed| lossy(seed, Mix::Sent, true)).few(&[
-        ("lost_acks", 29),
+        ("lost_acks", 30),
         ("near", 10),
         ("recovery", 69),
         ("reordered", 108),
