@@ -8,6 +8,7 @@ use rocetop_parsers::facts::Class;
 use rocetop_parsers::icrc::Icrc;
 use rocetop_parsers::{Addr, Bytes, Detail, Facts, Nanos};
 
+use crate::doubles::Doubles;
 use crate::event::Packet;
 use crate::focus::Focus;
 use crate::mix::Mix;
@@ -137,7 +138,10 @@ impl Engine {
             }
         }
         whole.owned = u64::MAX;
+        let prevail = Doubles::prevail(whole.shards.iter().map(|shard| &shard.doubles));
         for shard in &mut whole.shards {
+            let rest = shard.doubles.finish(prevail);
+            shard.release(rest, &mut whole.messages);
             shard.settle();
         }
         whole

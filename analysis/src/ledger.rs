@@ -52,7 +52,7 @@ impl<'a> Ledger<'a> {
     pub fn new(engine: &'a Engine, files: Vec<String>) -> Self {
         let mut order: Vec<Seat> = Vec::new();
         let mut ids = Vec::new();
-        let mut mirror_copies = 0;
+        let mut mirror_copies = engine.shards().iter().map(|s| s.doubles.copies).sum();
         for (shard, flows) in engine.shards().iter().map(|s| &s.flows).enumerate() {
             ids.push(vec![(NONE, NONE); flows.len()]);
             let live = flows.iter().enumerate().filter(|(_, f)| f.counters.tally.packets != 0);
@@ -307,7 +307,7 @@ fn report(
     let seen_again = u64::from(flow.seen_again) - copies.again;
     let own_dscp = |yes: bool| if yes { flow.headers.dscp.values().to_vec() } else { Vec::new() };
     let behind = c.behind - copies.again;
-    let story = if tells { flow.story(peer, seen_again, copies.doubled, frame) } else { None };
+    let story = if tells { flow.story(peer, seen_again, frame) } else { None };
     let nak = |code: usize| t.naks.get(code).zip(off.naks.get(code)).map_or(0, |(n, o)| n - o);
     FlowReport {
         id,

@@ -24,7 +24,8 @@ mod shard;
 mod tell;
 
 pub mod detect;
-pub mod engine;
+pub mod doubles;
+mod engine;
 pub mod event;
 pub mod exchanges;
 pub mod habits;

@@ -10,6 +10,7 @@ use rocetop_parsers::icrc::Icrc;
 use rocetop_parsers::{Bytes, Nanos};
 
 use crate::cm::Cm;
+use crate::doubles::{Doubles, Held};
 use crate::engine::Config;
 use crate::event::Packet;
 use crate::exchanges::Exchanges;
@@ -79,6 +80,7 @@ pub(crate) struct Shard {
     pub(crate) hunts: HashTable<Index>,
     cm: Cm,
     pub(crate) exchanges: Exchanges,
+    pub(crate) doubles: Doubles,
     most: usize,
     idle: Option<Nanos>,
     hand: usize,
@@ -120,6 +122,7 @@ impl Shard {
             hunts: HashTable::new(),
             cm: Cm::default(),
             exchanges: Exchanges::default(),
+            doubles: Doubles::default(),
             most: most.max(2),
             idle: config.idle,
             hand: 0,
@@ -131,6 +134,12 @@ impl Shard {
 
     /// Takes in a connection management message.
     pub(crate) fn connection_message(&mut self, packet: &Packet, message: &CmMessage) {
+        if !self.doubles.keep(packet, message) {
+            self.manager(packet, message);
+        }
+    }
+
+    fn manager(&mut self, packet: &Packet, message: &CmMessage) {
         self.exchanges.message(packet, message);
         let Some(ended) = self.cm.message(Key::of(&packet.facts), message) else { return };
         let Some(index) = self.find(&ended, hash_key(&ended)) else { return };
@@ -145,11 +154,42 @@ impl Shard {
     /// Adds a packet that carries a BTH.
     #[inline(always)]
     pub(crate) fn packet(&mut self, packet: &Packet, messages: &mut Times) {
-        let facts = &packet.facts;
-        let traits = facts.opcode.traits();
-        let key = Key::of(facts);
+        let key = Key::of(&packet.facts);
         let hash = hash_key(&key);
         let found = self.find(&key, hash);
+        if found.and_then(|i| self.flows.get(i as usize)).is_none_or(|flow| flow.doubled) {
+            self.sift(packet, key, hash, messages);
+        } else {
+            self.take(packet, key, hash, found, messages);
+        }
+    }
+
+    /// Takes the packet in, if it need not wait and is no double of another one.
+    #[cold]
+    fn sift(&mut self, packet: &Packet, key: Key, hash: u64, messages: &mut Times) {
+        let mut ready = Vec::new();
+        let take = self.doubles.sift(packet, key, &mut ready);
+        self.release(ready, messages);
+        if take {
+            self.take(packet, key, hash, self.find(&key, hash), messages);
+        }
+    }
+
+    /// Takes in what had to wait.
+    pub(crate) fn release(&mut self, ready: Vec<Held>, messages: &mut Times) {
+        for Held { packet, message, .. } in ready {
+            let key = Key::of(&packet.facts);
+            let hash = hash_key(&key);
+            self.take(&packet, key, hash, self.find(&key, hash), messages);
+            if let Some(message) = message {
+                self.manager(&packet, &message);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn take(&mut self, packet: &Packet, key: Key, hash: u64, found: Option<Index>, messages: &mut Times) {
+        let traits = packet.facts.opcode.traits();
         if packet.icrc == Icrc::Bad {
             // Whatever it says may be false; a flow is not born of it.
             if let Some(flow) = found.and_then(|i| self.flows.get_mut(i as usize)) {
@@ -241,7 +281,8 @@ impl Shard {
     #[cold]
     fn insert(&mut self, key: Key, hash: u64, packet: &Packet, epoch: u32) -> Index {
         self.sweep(packet.at);
-        let flow = Flow::new(key, packet.frame, epoch);
+        let mut flow = Flow::new(key, packet.frame, epoch);
+        flow.doubled = self.doubles.concern(&key);
         let index = match self.free.pop() {
             Some(index) => index,
             None => self.flows.len() as Index,

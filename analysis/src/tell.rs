@@ -93,7 +93,6 @@ impl Flow {
         &self,
         peer: Option<&Flow>,
         seen_again: u64,
-        doubled: bool,
         frame: impl Fn(FrameNo) -> FrameRef,
     ) -> Option<StoryReport> {
         // CNPs that a switch makes come from nearer.
@@ -103,7 +102,6 @@ impl Flow {
         }
         let around = Around {
             seen_again,
-            doubled,
             answered: peer.is_some() || numbered(self.transport) && !self.recovers(),
             hops: (hops(self), peer.and_then(hops)),
             most_in_flight: if numbered(self.transport) { self.most_in_flight } else { 0 },

@@ -15,8 +15,6 @@ use crate::report::FrameRef;
 pub(crate) struct Around {
     /// `requests.seen_again`, without mirror copies.
     pub(crate) seen_again: u64,
-    /// Nearly every frame came twice: what looks like a duplicate is the capture's.
-    pub(crate) doubled: bool,
     pub(crate) answered: bool,
     /// Most routers that requests and answers had passed.
     pub(crate) hops: (Option<u8>, Option<u8>),
@@ -55,7 +53,6 @@ impl Story {
         let ack_lost = self.trouble.run.lost_its_answer();
         let acks_lost = self.trouble.sums.acks_lost + u64::from(ack_lost);
         let times = self.nak_times.as_deref();
-        let duplicated = if around.doubled { 0 } else { self.trouble.sums.duplicated };
         let lost = |e: Episode| {
             let late = ack_lost && e.kind == Kind::RequestOrAckLost && e.from == self.trouble.run.start;
             if late { e.of(Kind::AckLost) } else { e }
@@ -72,7 +69,7 @@ impl Story {
                 + self.trouble.sums.behind
                 + u64::from(self.trouble.behind.is_some()),
             reordered: u64::from(holes.late) + self.trouble.sums.late_behind,
-            duplicated_by_network: duplicated,
+            duplicated_by_network: self.trouble.sums.duplicated,
             // Certain at the requester's side alone: a responder's tap cannot tell it from an early timeout.
             lost_acks: if near == Near::Src { acks_lost } else { 0 },
             lost_responses: self.trouble.sums.responses_lost,
