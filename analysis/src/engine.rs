@@ -10,6 +10,7 @@ use rocetop_parsers::{Addr, Bytes, Detail, Facts, Nanos};
 
 use crate::doubles::Doubles;
 use crate::event::Packet;
+use crate::flow::Flow;
 use crate::focus::Focus;
 use crate::mix::Mix;
 use crate::pauses::Pauses;
@@ -142,6 +143,7 @@ impl Engine {
         for shard in &mut whole.shards {
             let rest = shard.doubles.finish(prevail);
             shard.release(rest, &mut whole.messages);
+            shard.flows.iter_mut().for_each(Flow::give_up);
             shard.settle();
         }
         whole

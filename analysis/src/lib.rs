@@ -36,6 +36,7 @@ pub mod story;
 pub mod survey;
 pub mod taps;
 pub mod totals;
+mod wild;
 pub mod words;
 
 pub use bins::Bins;

@@ -84,6 +84,8 @@ pub(crate) struct Shard {
     most: usize,
     idle: Option<Nanos>,
     hand: usize,
+    /// Some packet had to wait until the next one told what it was.
+    doubts: bool,
     stories: Stories,
     /// Dropped because the table was full.
     pub(crate) evicted: Evicted,
@@ -126,6 +128,7 @@ impl Shard {
             most: most.max(2),
             idle: config.idle,
             hand: 0,
+            doubts: false,
             stories: Stories { on: config.stories, room: ROOM, focus: config.focus, focus_room: FOCUS_ROOM },
             evicted: Evicted::default(),
             aged_out: Evicted::default(),
@@ -198,11 +201,50 @@ impl Shard {
             return;
         }
         let index = match found {
-            Some(index) if !self.another_life(index, packet, traits) => index,
-            Some(index) => self.renew(index, packet),
-            None => self.insert(key, hash, packet, 0),
+            Some(index) if packet.icrc == Icrc::Unknown || self.doubts => self.believe(index, packet, traits, messages),
+            found => found.or_else(|| Some(self.insert(key, hash, packet, 0))),
         };
+        if let Some(index) = index {
+            self.account(index, packet, traits, messages);
+        }
+    }
+
+    /// Accounts a packet of a flow, or of the next life of its queue pair.
+    #[inline(always)]
+    fn account(&mut self, index: Index, packet: &Packet, traits: Traits, messages: &mut Times) {
+        let index = if self.another_life(index, packet, traits) { self.renew(index, packet) } else { index };
         self.add(index, packet, traits, messages);
+    }
+
+    /// Looks twice at a packet that no ICRC proves, or that may tell about one. Returns its flow; `None` where it has to
+    /// wait for the next one.
+    fn believe(&mut self, index: Index, packet: &Packet, traits: Traits, messages: &mut Times) -> Option<Index> {
+        let flow = self.flows.get(index as usize)?;
+        let (key, peer, lone) = (flow.key, flow.peer, flow.counters.tally.requests == 1);
+        let strange = flow.is_strange(packet, traits, self.flows.get(peer as usize))
+            && self.cm.promised(&key).is_none_or(|p| p.start != packet.facts.psn);
+        let waits = flow.has_strange();
+        if !strange && traits.any(Traits::AETH | Traits::RESPONSE) {
+            let waited = self.flows.get_mut(peer as usize).and_then(|peer| peer.confirmed_by(packet));
+            if let Some(waited) = waited {
+                self.account(peer, &waited, waited.facts.opcode.traits(), messages);
+            }
+        }
+        if !strange && !waits {
+            return Some(index);
+        }
+        self.doubts = true;
+        let (take, before) = self.flows.get_mut(index as usize)?.vet(packet, traits, strange);
+        if let Some(before) = before {
+            // Of two that agree and one before them, that one was wild.
+            let index = if lone && self.flows.get(index as usize)?.is_far(&before) {
+                self.renew(index, &before)
+            } else {
+                index
+            };
+            self.account(index, &before, before.facts.opcode.traits(), messages);
+        }
+        if take { self.find(&key, hash_key(&key)) } else { None }
     }
 
     #[inline(always)]

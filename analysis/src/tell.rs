@@ -65,9 +65,10 @@ impl Flow {
             let span =
                 if read && facts.flags.has(Flags::EXTENDED) { self.counters.mtu.spans(facts.dma_len).0 } else { 1 };
             let stamp = Stamp { psn: facts.psn + (span - 1), at: packet.at, starts, ends, ack_req };
-            let answered = self.peer != crate::flow::NONE && self.recovers();
+            let reliable = self.recovers();
+            let answered = self.peer != crate::flow::NONE && reliable;
             let twin = double == Double::AtOnce;
-            let request = Request { mark, psn: facts.psn, stamp, sight, read, twin, answered };
+            let request = Request { mark, psn: facts.psn, stamp, sight, read, twin, answered, reliable };
             self.story_from_first(telling.closely).request(&request, telling);
         } else if let Some(peer) = peer
             && peer.counters.has_requests()

@@ -43,12 +43,19 @@ impl Story {
         };
         let near = near(&evidence);
         // What is still under way when the capture ends is judged as it stands.
-        let holes = self.holes.iter().fold(self.trouble.sums.holes, |sum, h| add(sum, h.outcome(around.answered)));
+        let mut holes = self.holes.iter().fold(self.trouble.sums.holes, |sum, h| add(sum, h.outcome(around.answered)));
+        holes.lost_or_late = holes.lost_or_late.saturating_add(self.trouble.crowd.packets());
+        let misses = self.only_misses(around.seen_again);
+        if misses {
+            holes.missed = holes.missed.saturating_add(std::mem::take(&mut holes.lost_or_late));
+        }
         let whole = self.trouble.sums.naks_unseen == 0 && holes == Outcome::default();
         let unanswered =
             if self.trouble.run.open && self.trouble.run.cause == Cause::Timeout { self.trouble.run.tries } else { 0 };
         let last = self.unfinished();
         let holes_left = self.holes.iter().flat_map(|h| episodes_of(h, around.answered));
+        let holes_left = self.trouble.crowd.episodes(Kind::LostOrLate).chain(holes_left);
+        let holes_left = holes_left.map(|e| if misses { e.of(Kind::MissedByCapture) } else { e });
         let episodes = self.log.kept().iter().copied().chain(holes_left).chain(last);
         let ack_lost = self.trouble.run.lost_its_answer();
         let acks_lost = self.trouble.sums.acks_lost + u64::from(ack_lost);
@@ -94,6 +101,15 @@ impl Story {
             episodes,
             more_episodes: u64::from(self.log.more()),
         }
+    }
+
+    /// Whether the capture is known to miss packets and nothing else ever happened: then it missed those, too, whose answer
+    /// it does not hold any more.
+    fn only_misses(&self, seen_again: u64) -> bool {
+        let sums = &self.trouble.sums;
+        let Outcome { lost, lost_or_late, late, missed } = sums.holes;
+        let asked = sums.naks_seen + sums.naks_unseen + sums.timeouts + sums.rnr_waits + seen_again;
+        missed != 0 && lost + late == 0 && lost_or_late == 0 && asked == 0
     }
 
     /// The repeats by cause. What copies took off the total, and what came before the story began, has no known cause.

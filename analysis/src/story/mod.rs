@@ -7,6 +7,7 @@
 
 mod answers;
 mod build;
+mod crowd;
 mod histogram;
 mod hole;
 mod latency;
@@ -28,6 +29,7 @@ pub use report::StoryReport;
 use crate::event::FrameNo;
 
 pub(crate) use self::build::{Around, hops};
+use self::crowd::Crowd;
 use self::histogram::Histogram;
 pub(crate) use self::hole::Mark;
 use self::hole::{Hole, Outcome};
@@ -38,7 +40,7 @@ use self::report::{Cause, Kind};
 use self::run::{Asked, Causes, Run};
 pub(crate) use self::times::Times;
 
-/// Holes that are open at once; of more, the oldest is judged as it stands.
+/// Holes that are told apart at once; of more, the oldest is judged as it stands, if anything was heard of it.
 const HOLES: usize = 64;
 /// Requests after a hole was mended until it is judged: late copies of what was lost may still come. A switch that
 /// holds back a packet for longer than its successors take to fill a 1 MiB buffer in 4 KiB packets is not known.
@@ -87,6 +89,8 @@ pub(crate) struct Request {
     pub(crate) twin: bool,
     /// Answers can be seen here: the other direction is known.
     pub(crate) answered: bool,
+    /// Answers are given, seen or not.
+    pub(crate) reliable: bool,
 }
 
 /// An answer, as a story needs it.
@@ -176,6 +180,8 @@ struct Inner {
     spacing: (Nanos, u64),
     rnr_timer_us: Option<u32>,
     causes: Causes,
+    /// Holes that are too many.
+    crowd: Crowd,
     sums: Sums,
 }
 
@@ -258,6 +264,15 @@ impl Story {
         self.quiet(now) < least
     }
 
+    /// Whether nobody has a reason to send this again now: no answer asks for it, no timer can have run out, it is not
+    /// missing.
+    pub(crate) fn has_no_need(&self, psn: Psn, now: Nanos) -> bool {
+        !self.holes.iter().any(|h| h.holds(psn))
+            && self.asked.is_empty()
+            && self.is_calm()
+            && self.quiet(now) < NO_TIMER
+    }
+
     /// Whether so much time has passed that only a timer can have done it, though a NAK is on its way. The way there and
     /// back that is seen at the responder's end is not the one that a NAK and what it asks for take.
     fn overdue(&self, now: Nanos) -> bool {
@@ -269,11 +284,16 @@ impl Story {
     }
 
     /// Judges the holes that were mended long enough ago, and the oldest of too many.
-    fn settle(&mut self, answered: bool, room: &mut u32) {
+    fn settle(&mut self, request: &Request, room: &mut u32) {
+        let answered = request.answered;
         while let Some(oldest) = self.holes.front()
             && (oldest.since > SETTLED || self.holes.len() > HOLES)
         {
             let Some(hole) = self.holes.pop_front() else { return };
+            if request.reliable && hole.is_silent() {
+                self.trouble.crowd.add(&hole);
+                continue;
+            }
             self.trouble.sums.holes = add(self.trouble.sums.holes, hole.outcome(answered));
             for episode in episodes_of(&hole, answered) {
                 self.log.add(episode, room);

@@ -108,6 +108,7 @@ fn marks() -> MarksReport {
         cnp: span(),
         fatal_nak: span(),
         icrc_bad: span(),
+        wild: span(),
         dscp_change: span(),
         ttl_change: span(),
         vlan_change: span(),
