@@ -219,10 +219,9 @@ impl Shard {
     /// Looks twice at a packet that no ICRC proves, or that may tell about one. Returns its flow; `None` where it has to
     /// wait for the next one.
     fn believe(&mut self, index: Index, packet: &Packet, traits: Traits, messages: &mut Times) -> Option<Index> {
+        let strange = self.is_strange(index, packet, traits);
         let flow = self.flows.get(index as usize)?;
         let (key, peer, lone) = (flow.key, flow.peer, flow.counters.tally.requests == 1);
-        let strange = flow.is_strange(packet, traits, self.flows.get(peer as usize))
-            && self.cm.promised(&key).is_none_or(|p| p.start != packet.facts.psn);
         let waits = flow.has_strange();
         if !strange && traits.any(Traits::AETH | Traits::RESPONSE) {
             let waited = self.flows.get_mut(peer as usize).and_then(|peer| peer.confirmed_by(packet));
@@ -243,8 +242,18 @@ impl Shard {
                 index
             };
             self.account(index, &before, before.facts.opcode.traits(), messages);
+            // It told of the one before, but may be wild itself.
+            let index = self.find(&key, hash_key(&key))?;
+            let strange = self.is_strange(index, packet, traits);
+            return self.flows.get_mut(index as usize)?.vet(packet, traits, strange).0.then_some(index);
         }
-        if take { self.find(&key, hash_key(&key)) } else { None }
+        take.then_some(index)
+    }
+
+    fn is_strange(&self, index: Index, packet: &Packet, traits: Traits) -> bool {
+        let Some(flow) = self.flows.get(index as usize) else { return false };
+        flow.is_strange(packet, traits, self.flows.get(flow.peer as usize))
+            && self.cm.promised(&flow.key).is_none_or(|p| p.start != packet.facts.psn)
     }
 
     #[inline(always)]

@@ -270,7 +270,7 @@ impl Story {
         !self.holes.iter().any(|h| h.holds(psn))
             && self.asked.is_empty()
             && self.is_calm()
-            && self.quiet(now) < NO_TIMER
+            && self.quiet(now) < PATIENCE
     }
 
     /// Whether so much time has passed that only a timer can have done it, though a NAK is on its way. The way there and

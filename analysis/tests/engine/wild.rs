@@ -16,7 +16,7 @@ fn a_psn_that_nothing_follows_is_no_gap() {
         // One flipped bit: ahead, and behind.
         let damaged = match psn {
             1050 => psn | 1 << 20,
-            1100 => psn - 1000 | 1 << 23,
+            1100 => (psn - 1000) | 1 << 23,
             1150 => psn | 1 << 15,
             1160 => psn ^ 1 << 2,
             1170 => psn ^ 1 << 4,
@@ -107,7 +107,7 @@ fn losses_of_cut_frames_are_told_as_those_of_whole_ones() {
     let (out, back) = connection();
     let tell = |icrc: Icrc| {
         let mut tap = Tap::default();
-        let mut send = |tap: &mut Tap, psn: u32| {
+        let send = |tap: &mut Tap, psn: u32| {
             tap.packet(out, Tap::facts(out, WRITE_ONLY, psn), icrc);
         };
         send(&mut tap, 0);
