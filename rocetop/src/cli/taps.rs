@@ -1,5 +1,6 @@
 //! `rocetop analyze --taps`: captures of the same traffic from several vantage points.
 
+use std::collections::BTreeSet;
 use std::io::{self, BufWriter, Write};
 
 use anyhow::{Context, ensure};
@@ -29,13 +30,21 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     // So that the order in which they were named makes no difference.
     let mut files = args.input.files.clone();
     files.sort();
-    let taps = with_progress(|progress| taps::run(&files, &options, &stop, progress))?;
+    let mut taps = with_progress(|progress| taps::run(&files, &options, &stop, progress))?;
     let captures: Vec<CaptureSummary> = taps.outcomes.iter().flat_map(|o| &o.captures).cloned().collect();
     tell_problems(&captures);
     let names: Vec<String> = captures.iter().map(|c| c.path.clone()).collect();
     let ledgers: Vec<Ledger<'_>> = taps.outcomes.iter().map(|o| Ledger::new(&o.engine, names.clone())).collect();
     let chosen = args.chosen();
-    let found: Vec<Findings> = ledgers.iter().map(|ledger| chosen.findings(ledger)).collect();
+    let mut found: Vec<Findings> = ledgers.iter().map(|ledger| chosen.findings(ledger)).collect();
+    for (ledger, found) in ledgers.iter().zip(&mut found) {
+        taps.between.tell(ledger, found);
+    }
+    if !chosen.is_all() {
+        let ways: BTreeSet<_> =
+            ledgers.iter().flat_map(|ledger| chosen.flows(ledger)).map(|flow| (flow.src, flow.dst)).collect();
+        taps.between.rows.retain(|row| ways.contains(&(row.src.clone(), row.dst.clone())));
+    }
     print(args, &taps, &captures, &ledgers, &found, chosen).or_else(quiet_pipe).context("cannot write the report")?;
     Ok(args.exit(&captures, &found))
 }

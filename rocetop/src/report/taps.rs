@@ -5,6 +5,8 @@ use std::io::{self, Write};
 
 use rocetop_analysis::Ledger;
 use rocetop_analysis::detect::Findings;
+use rocetop_analysis::exchanges::ExchangeReport;
+use rocetop_analysis::pauses::PauseReport;
 use rocetop_analysis::report::{ConnectionReport, FlowReport, TotalsReport};
 use rocetop_analysis::taps::Between;
 use rocetop_analysis::{Finding, taps::TapReport};
@@ -29,6 +31,9 @@ struct Whole<'a> {
     totals: Option<TotalsReport>,
     flows: Vec<Of<'a, FlowReport>>,
     connections: Vec<Of<'a, ConnectionReport>>,
+    cm: Vec<Of<'a, ExchangeReport>>,
+    more_cm: u64,
+    pauses: Vec<Of<'a, PauseReport>>,
     taps: &'a [TapReport],
     findings: Vec<Of<'a, Finding>>,
 }
@@ -52,10 +57,13 @@ pub fn write(
         totals: None,
         flows: Vec::new(),
         connections: Vec::new(),
+        cm: Vec::new(),
+        more_cm: 0,
+        pauses: Vec::new(),
         taps: &between.rows,
         findings: Vec::new(),
     };
-    let (mut flows, mut connections) = (0, 0);
+    let (mut flows, mut connections, mut exchanges) = (0, 0, 0);
     for ((capture, ledger), found) in captures.iter().zip(ledgers).zip(found) {
         let (tap, report) = (capture.path.as_str(), Report { captures, ledger, found, chosen });
         match &mut totals {
@@ -65,8 +73,15 @@ pub fn write(
         whole.flows.extend(report.flows().map(|mut what| {
             what.id += flows;
             what.connection += connections;
+            what.cm.iter_mut().for_each(|terms| terms.exchange += exchanges);
             Of { tap, what }
         }));
+        whole.cm.extend(ledger.exchanges().map(|mut what| {
+            what.id += exchanges;
+            Of { tap, what }
+        }));
+        whole.more_cm += ledger.more_exchanges();
+        whole.pauses.extend(ledger.pauses().into_iter().map(|what| Of { tap, what }));
         whole.connections.extend(report.connections().map(|mut what| {
             what.id += connections;
             what.flows.iter_mut().for_each(|flow| *flow += flows);
@@ -79,6 +94,7 @@ pub fn write(
         }));
         flows += ledger.len() as u32;
         connections += ledger.connections().count() as u32;
+        exchanges += ledger.exchanges().count() as u32;
     }
     whole.totals = totals;
     whole.findings.sort_by_key(|f| (std::cmp::Reverse(f.what.severity), f.what.first_ns, f.what.code));
