@@ -50,7 +50,9 @@ impl Span {
             (self.first, self.first_at) = (packet.frame, packet.at);
         }
         self.count += 1;
-        (self.last, self.last_at) = (packet.frame, packet.at);
+        self.last = packet.frame;
+        // Clocks may run backward.
+        (self.first_at, self.last_at) = (self.first_at.min(packet.at), self.last_at.max(packet.at));
     }
 }
 

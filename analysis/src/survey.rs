@@ -73,6 +73,43 @@ const PAIRS: usize = 1 << 13;
 /// Damaged flows named for each pair of hosts.
 const DAMAGED: usize = 8;
 
+/// What one flow had to do, and how long it took.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Work {
+    /// Id of the flow.
+    pub flow: u32,
+    /// Id of its connection.
+    pub connection: u32,
+    /// The host at the other end.
+    pub other: String,
+    /// Payload of its requests, repeats apart.
+    pub bytes: u64,
+    /// Time of its first packet.
+    pub first_ns: u64,
+    /// Time of its last.
+    pub last_ns: u64,
+}
+
+impl Work {
+    /// From the first packet to the last, in nanoseconds.
+    #[must_use]
+    pub fn time(&self) -> u64 {
+        self.last_ns.saturating_sub(self.first_ns)
+    }
+}
+
+/// Flows that a host requests with, and those that are requests to it.
+#[derive(Clone, Debug, Default)]
+pub struct Works {
+    /// Its own requests.
+    pub sent: Vec<Work>,
+    /// Those of others.
+    pub received: Vec<Work>,
+}
+
+/// Flows kept at each end of all hosts, to be compared with each other.
+const WORKS: usize = 1 << 14;
+
 /// What connections add up to.
 #[derive(Clone, Debug, Default)]
 pub struct Survey {
@@ -84,6 +121,10 @@ pub struct Survey {
     pub pcp: BTreeMap<u8, Class>,
     /// Flows of notifications alone.
     pub notifiers: Vec<Notifier>,
+    /// By host, what its flows had to do: of the first so many flows.
+    pub works: BTreeMap<String, Works>,
+    /// How many that are.
+    compared: usize,
     /// Reliable connections with some requests, and those of them whose answers were never seen.
     pub reliable: u64,
     /// Of these, the ones that nothing answered.
@@ -115,7 +156,25 @@ impl Survey {
         }
     }
 
+    fn work(&mut self, flow: &FlowReport) {
+        if flow.requests.packets < SOME || flow.transport == "UD" || self.compared >= WORKS {
+            return;
+        }
+        self.compared += 1;
+        let work = |other: &String| Work {
+            flow: flow.id,
+            connection: flow.connection,
+            other: other.clone(),
+            bytes: flow.requests.message_bytes,
+            first_ns: flow.first_ns,
+            last_ns: flow.last_ns,
+        };
+        self.works.entry(flow.src.clone()).or_default().sent.push(work(&flow.dst));
+        self.works.entry(flow.dst.clone()).or_default().received.push(work(&flow.src));
+    }
+
     fn flow(&mut self, flow: &FlowReport) {
+        self.work(flow);
         self.first_ns = Some(self.first_ns.map_or(flow.first_ns, |t| t.min(flow.first_ns)));
         self.last_ns = Some(self.last_ns.map_or(flow.last_ns, |t| t.max(flow.last_ns)));
         if flow.transport == "CNP" && self.notifiers.len() < NOTIFIERS {

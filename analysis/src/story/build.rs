@@ -19,6 +19,7 @@ pub(crate) struct Around {
     /// Most routers that requests and answers had passed.
     pub(crate) hops: (Option<u8>, Option<u8>),
     pub(crate) most_in_flight: u32,
+    pub(crate) goodput_mbps: Option<u64>,
 }
 
 /// Initial TTLs that are in use: Linux and most NICs (64), others (128, 255).
@@ -93,6 +94,9 @@ impl Story {
             rnr_unresolved: self.asked.back().is_some_and(|a| a.rnr),
             stall_ns: self.trouble.sums.stall.0,
             most_in_flight: around.most_in_flight,
+            goodput_mbps: around.goodput_mbps,
+            messages_completed: self.progress.completed(),
+            credits_least: self.progress.credits(),
             last_acked_psn: self.acked.map(rocetop_parsers::Psn::get),
             unanswered_tries: unanswered,
             naks_repeated: self.trouble.sums.naks_repeated,

@@ -12,6 +12,7 @@ mod histogram;
 mod hole;
 mod latency;
 mod log;
+mod progress;
 mod requests;
 mod run;
 mod times;
@@ -22,6 +23,7 @@ use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 use std::sync::LazyLock;
 
+use rocetop_parsers::ib::aeth::Aeth;
 use rocetop_parsers::{Nanos, Psn};
 
 pub use report::StoryReport;
@@ -36,6 +38,7 @@ use self::hole::{Hole, Outcome};
 use self::latency::Latency;
 pub(crate) use self::latency::Stamp;
 use self::log::{Episode, Log};
+use self::progress::Progress;
 use self::report::{Cause, Kind};
 use self::run::{Asked, Causes, Run};
 pub(crate) use self::times::Times;
@@ -158,6 +161,7 @@ pub(crate) struct Story {
     trouble: Trouble,
     latency: Latency,
     nak_times: Option<Box<NakTimes>>,
+    progress: Progress,
     log: Log,
 }
 
@@ -243,8 +247,15 @@ impl Story {
             trouble: Trouble::default(),
             latency,
             nak_times: None,
+            progress: Progress::default(),
             log: Log::default(),
         }
+    }
+
+    /// What the AETH of an answer says of the responder.
+    #[inline(always)]
+    pub(crate) fn progressed(&mut self, aeth: Aeth) {
+        self.progress.answered(aeth);
     }
 
     /// Whether no run of repeats is under way.

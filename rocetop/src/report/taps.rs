@@ -38,6 +38,41 @@ struct Whole<'a> {
     findings: Vec<Of<'a, Finding>>,
 }
 
+/// The ids of the taps before, which those of a tap go on from.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ids {
+    flows: u32,
+    connections: u32,
+    /// Of connection managers.
+    pub(crate) exchanges: u32,
+}
+
+impl Ids {
+    pub(crate) fn shift_flow(self, mut flow: FlowReport) -> FlowReport {
+        flow.id += self.flows;
+        flow.connection += self.connections;
+        flow.cm.iter_mut().for_each(|terms| terms.exchange += self.exchanges);
+        flow
+    }
+
+    pub(crate) fn shift_connection(self, connection: &mut ConnectionReport) {
+        connection.id += self.connections;
+        connection.flows.iter_mut().for_each(|flow| *flow += self.flows);
+    }
+
+    pub(crate) fn shift_finding(self, finding: &mut Finding) {
+        finding.flow = finding.flow.map(|flow| flow + self.flows);
+        finding.connection = finding.connection.map(|connection| connection + self.connections);
+    }
+
+    /// Goes on to the next tap.
+    pub(crate) fn pass(&mut self, ledger: &Ledger<'_>) {
+        self.flows += ledger.len() as u32;
+        self.connections += ledger.connections().count() as u32;
+        self.exchanges += ledger.exchanges().count() as u32;
+    }
+}
+
 /// Writes the report, and a line feed. `captures`, `ledgers` and `found` are those of the taps, in their order.
 ///
 /// # Errors
@@ -63,38 +98,29 @@ pub fn write(
         taps: &between.rows,
         findings: Vec::new(),
     };
-    let (mut flows, mut connections, mut exchanges) = (0, 0, 0);
+    let mut ids = Ids::default();
     for ((capture, ledger), found) in captures.iter().zip(ledgers).zip(found) {
         let (tap, report) = (capture.path.as_str(), Report { captures, ledger, found, chosen });
         match &mut totals {
             Some(sum) => sum.add(&ledger.totals()),
             None => totals = Some(ledger.totals()),
         }
-        whole.flows.extend(report.flows().map(|mut what| {
-            what.id += flows;
-            what.connection += connections;
-            what.cm.iter_mut().for_each(|terms| terms.exchange += exchanges);
+        whole.flows.extend(report.flows().map(|flow| Of { tap, what: ids.shift_flow(flow) }));
+        whole.connections.extend(report.connections().map(|mut what| {
+            ids.shift_connection(&mut what);
             Of { tap, what }
         }));
         whole.cm.extend(ledger.exchanges().map(|mut what| {
-            what.id += exchanges;
+            what.id += ids.exchanges;
             Of { tap, what }
         }));
         whole.more_cm += ledger.more_exchanges();
         whole.pauses.extend(ledger.pauses().into_iter().map(|what| Of { tap, what }));
-        whole.connections.extend(report.connections().map(|mut what| {
-            what.id += connections;
-            what.flows.iter_mut().for_each(|flow| *flow += flows);
-            Of { tap, what }
-        }));
         whole.findings.extend(found.list.iter().cloned().map(|mut what| {
-            what.flow = what.flow.map(|flow| flow + flows);
-            what.connection = what.connection.map(|connection| connection + connections);
+            ids.shift_finding(&mut what);
             Of { tap, what }
         }));
-        flows += ledger.len() as u32;
-        connections += ledger.connections().count() as u32;
-        exchanges += ledger.exchanges().count() as u32;
+        ids.pass(ledger);
     }
     whole.totals = totals;
     whole.findings.sort_by_key(|f| (std::cmp::Reverse(f.what.severity), f.what.first_ns, f.what.code));
