@@ -52,10 +52,11 @@ An expectation file:
   that = \"finding warning absent\"        # that bad or worse; or a code, or any
 
 flow.NAME is looked at in each flow, capture.NAME, connection.NAME and
-finding.NAME likewise, cm.NAME, pause.NAME and, with --taps, tap.NAME. A short name such as retransmissions.total is summed over
-flows. --figures lists all names. where takes figures of the flow, and qpn and
-host for either end. What is null in the report is not known, and fails; what
-selects nothing fails, unless may_be_none = true.
+finding.NAME likewise, cm.NAME, pause.NAME and, with --taps, tap.NAME. A short
+name such as retransmissions.total is summed over flows. --figures lists all
+names. where takes figures of the flow, and qpn and host for either end. What is
+null in the report is not known, and fails; what selects nothing fails, unless
+may_be_none = true.
 
 Exit codes: 0 all hold, 1 some fail, 2 usage or I/O error or a fault in an
 expectation file, 3 a capture is cut or corrupt (whatever else).";
