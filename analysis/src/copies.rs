@@ -1,9 +1,10 @@
 //! Mirror copies: the same frame seen a second time by the capture, not sent a second time.
 //!
 //! A switch that mirrors both its ports, or a capture on several interfaces, shows frames twice. The second one counts
-//! as a copy only if TTL, VLAN, tunnel or interface differ from the first, or if nearly every frame of the flow is
-//! doubled within microseconds; otherwise it is a repeat, since networks that duplicate make identical frames too. Suspects are accounted like any packet and kept in a tally beside it, so that the verdict can
-//! be given at any time: a mirror's tally is taken off again.
+//! as a copy here only if TTL, VLAN, tunnel or interface differ from the first. (Where nearly every frame of a pair of
+//! hosts comes twice and looks the same, `doubles` has left the second ones out.) Otherwise it is a repeat, since networks
+//! that duplicate make identical frames too. Suspects are accounted like any packet and kept in a tally beside it, so that
+//! the verdict can be given at any time: a mirror's tally is taken off again.
 
 use std::collections::VecDeque;
 
@@ -46,8 +47,6 @@ pub(crate) struct Share {
     pub(crate) message_bytes: Bytes,
     /// Repeated responses.
     pub(crate) responses_again: u64,
-    /// Nearly every frame came twice at the same place.
-    pub(crate) doubled: bool,
 }
 
 /// What the accounting said of a packet: whether it had been seen before.
@@ -88,14 +87,9 @@ impl Share {
     }
 }
 
-/// Time within which a capture delivers the double of a frame that looks exactly the same. A network card's or bridge's
-/// double is microseconds apart; a sender's repeat waits at least a round trip.
-const DOUBLED_WITHIN: Nanos = Nanos(100_000);
 /// Time within which a mirror of the same capture delivers the copy of a frame from another port: queues between the two
 /// ports take milliseconds at most, a path that failed is noticed by a timeout of tens of them.
 const MIRRORED_WITHIN: Nanos = Nanos(20_000_000);
-/// PSNs that a double may lag behind at line rate, between the packets that follow.
-pub(crate) const DOUBLED_BEHIND: i32 = 64;
 /// Packets of one flow remembered while it is seen at several places.
 const RECENT: usize = 64;
 /// Copies below this many prove little: a lone message that is resent looks the same.
@@ -127,10 +121,6 @@ pub(crate) struct Copies {
     late: Share,
     /// File of the first place: within it one clock counts.
     file: u16,
-    /// Second sights at the same place, within microseconds, each right behind a first one.
-    doubled: Share,
-    /// The same, but behind another second sight: the end of a train of doubles, or a sender that goes back.
-    trailing: Share,
 }
 
 /// One packet as this module needs it.
@@ -143,10 +133,6 @@ pub(crate) struct Suspect<'a> {
     pub(crate) again: Again,
     pub(crate) at: Nanos,
     pub(crate) file: u16,
-    /// Time since the packet before, if that was the same one, or this one trails a few behind.
-    pub(crate) twin: Option<Nanos>,
-    /// That packet was a first sight.
-    pub(crate) behind_new: bool,
 }
 
 impl Copies {
@@ -158,10 +144,9 @@ impl Copies {
         Self { places: Few::of(home), recent, file, ..Self::default() }
     }
 
-    /// A packet of a flow under suspicion.
-    pub(crate) fn add(&mut self, suspect: Suspect<'_>) -> Double {
-        let Suspect { facts, traits, wire, place, again, at, file, twin, behind_new } = suspect;
-        let mut double = Double::No;
+    /// A packet of a flow under suspicion. Returns whether it may be a copy.
+    pub(crate) fn add(&mut self, suspect: Suspect<'_>) -> bool {
+        let Suspect { facts, traits, wire, place, again, at, file } = suspect;
         self.places.add(place);
         // Places beyond the ones kept share the last bit.
         let bit = 1 << self.places.values().iter().position(|&p| p == place).unwrap_or(7);
@@ -181,17 +166,12 @@ impl Copies {
             if let Some(sent) = self.recent.iter_mut().rev().find(open) {
                 sent.places |= bit;
                 self.moved.add(facts, traits, wire, again);
-                return Double::Mirrored;
+                return true;
             }
             if known && bit != Self::HOME {
                 let share = if file == self.file { &mut self.late } else { &mut self.moved };
                 share.add(facts, traits, wire, again);
-                return Double::Mirrored;
-            }
-            if twin.is_some_and(|since| since <= DOUBLED_WITHIN) {
-                let share = if behind_new { &mut self.doubled } else { &mut self.trailing };
-                share.add(facts, traits, wire, again);
-                double = Double::AtOnce;
+                return true;
             }
         }
         self.first_elsewhere |= numbered && !known && bit != Self::HOME;
@@ -199,19 +179,7 @@ impl Copies {
             self.recent.pop_front();
         }
         self.recent.push_back(Sent { identity, at, places: bit });
-        double
-    }
-
-    /// Which of the suspects are copies, by requests and responses; `None` where there are answers alone, which a
-    /// responder may well give twice.
-    fn proof(&self, all: &Tally) -> Option<Verdict> {
-        let sum = |t: &Tally| t.requests + t.responses;
-        let (doubled, trailing, packets) = (sum(&self.doubled.tally), sum(&self.trailing.tally), sum(all));
-        let (copies, firsts) = (doubled + trailing, packets - doubled - trailing);
-        // Nine in ten of the packets that are no copies have one, and most of the copies come between first sights: a
-        // sender that goes back repeats a train of packets.
-        let nearly_all = copies * 10 >= firsts * 9 && copies <= firsts && doubled * 2 >= firsts;
-        (packets != 0).then(|| Verdict { moved: self.has_moved(), doubled: doubled >= LEAST && nearly_all })
+        false
     }
 
     /// Whether both places saw the flow go on, as they do under a mirror and not after a failure.
@@ -232,11 +200,10 @@ impl Copies {
 
     /// What is to be taken off a flow of `all` packets, as the evidence stands. A flow of answers alone follows `peer`.
     pub(crate) fn share(&self, all: &Tally, peer: Option<(&Self, &Tally)>) -> Share {
-        let by_peer = || peer.and_then(|(copies, all)| copies.proof(all));
-        let alone = || Verdict { moved: self.has_moved(), doubled: false };
-        let verdict = self.proof(all).or_else(by_peer).unwrap_or_else(alone);
+        let tells = |t: &Tally| t.requests + t.responses != 0;
+        let judge = if tells(all) { self } else { peer.filter(|(_, t)| tells(t)).map_or(self, |(copies, _)| copies) };
         let mut share = Share::default();
-        if verdict.moved {
+        if judge.has_moved() {
             share = self.moved;
             if self.went_on() {
                 share.merge(&self.late);
@@ -247,18 +214,6 @@ impl Copies {
                 share.tally = self.elsewhere;
             }
         }
-        share.doubled = verdict.doubled;
-        if verdict.doubled {
-            share.merge(&self.doubled);
-            share.merge(&self.trailing);
-        }
         share
     }
-}
-
-/// Which suspects are copies.
-#[derive(Clone, Copy, Debug)]
-struct Verdict {
-    moved: bool,
-    doubled: bool,
 }

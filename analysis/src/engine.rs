@@ -8,7 +8,9 @@ use rocetop_parsers::facts::Class;
 use rocetop_parsers::icrc::Icrc;
 use rocetop_parsers::{Addr, Bytes, Detail, Facts, Nanos};
 
+use crate::doubles::Doubles;
 use crate::event::Packet;
+use crate::flow::Flow;
 use crate::focus::Focus;
 use crate::mix::Mix;
 use crate::pauses::Pauses;
@@ -137,7 +139,11 @@ impl Engine {
             }
         }
         whole.owned = u64::MAX;
+        let prevail = Doubles::prevail(whole.shards.iter().map(|shard| &shard.doubles));
         for shard in &mut whole.shards {
+            let rest = shard.doubles.finish(prevail);
+            shard.release(rest, &mut whole.messages);
+            shard.flows.iter_mut().for_each(Flow::give_up);
             shard.settle();
         }
         whole

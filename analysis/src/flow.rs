@@ -6,7 +6,8 @@ use rocetop_parsers::ib::aeth::Syndrome;
 use rocetop_parsers::ib::opcode::{Opcode, Operation, Traits, Transport};
 use rocetop_parsers::{Addr, Bytes, Facts, Nanos, Psn, Qpn};
 
-use crate::copies::{Again, Copies, DOUBLED_BEHIND, Double, Identity, Share, Suspect};
+use crate::copies::{Again, Copies, Double, Identity, Share, Suspect};
+use crate::doubles::DOUBLED_WITHIN;
 use crate::event::{FrameNo, Packet};
 use crate::headers::{Headers, Outer};
 use crate::marks::Marks;
@@ -81,8 +82,6 @@ pub(crate) struct Flow {
     pub(crate) latest: Identity,
     /// Payload of the requests that are no repeats; of a READ what it asks for.
     pub(crate) message_bytes: Bytes,
-    /// The packet before was no repeat.
-    latest_new: bool,
     /// Repeated requests.
     pub(crate) seen_again: u32,
     /// Largest request; of a READ what it asks for, 65,535 at most.
@@ -116,6 +115,8 @@ pub(crate) struct Flow {
     pub(crate) ended: bool,
     /// The peer began another life, so the next packet here does too.
     pub(crate) orphaned: bool,
+    /// Packets between these hosts come twice in the capture.
+    pub(crate) doubled: bool,
     /// The flow has made room for another epoch and is only kept for the report.
     pub(crate) replaced: bool,
 }
@@ -128,7 +129,6 @@ impl Flow {
             first_frame: frame,
             headers: Headers::default(),
             latest: Identity::default(),
-            latest_new: true,
             message_bytes: Bytes(0),
             seen_again: 0,
             largest: 0,
@@ -150,6 +150,7 @@ impl Flow {
             hunt: Hunt::default(),
             ended: false,
             orphaned: false,
+            doubled: false,
             replaced: false,
         }
     }
@@ -334,27 +335,25 @@ impl Flow {
         let last = self.headers.latest();
         let identity = Identity::of(facts);
         let first = self.counters.tally.packets == 1;
-        // At line rate a doubled frame comes between those that follow it.
-        let trails = again.request && self.counters.next_psn - facts.psn <= DOUBLED_BEHIND;
-        let twin = ((identity == self.latest || trails) && !first).then(|| packet.at.since(before));
-        let behind_new = std::mem::replace(&mut self.latest_new, !again.request);
+        let twin = identity == self.latest && !first && packet.at.since(before) <= DOUBLED_WITHIN;
         let differs = self.headers.add(outer, facts) && !first;
         if differs && outer.differs(last) && outer.same_tap(last) {
             let tally = self.counters.tally;
             self.marks().headers(packet, traits, last, outer, &tally);
         }
         let moved = differs && outer.place() != last.place();
-        let mut double = Double::No;
-        if moved || twin.is_some() || self.copies.is_some() {
+        let numbered = traits.any(Traits::REQUEST | Traits::RESPONSE) && numbered(facts.opcode.transport());
+        let repeats = again.request || again.response || !numbered;
+        let mut double = if twin && repeats { Double::AtOnce } else { Double::No };
+        if moved || self.copies.is_some() {
             let latest = self.latest;
             let (at, file) = (packet.at, packet.frame.file());
             // The packet before may have come from another file; then all clocks count as one, as in a ring buffer.
             let begin = || Box::new(Copies::since(latest, before, last.place(), self.first_frame.file()));
             let copies = self.copies.get_or_insert_with(begin);
             let (wire, place) = (packet.wire, outer.place());
-            double = copies.add(Suspect { facts, traits, wire, place, again, at, file, twin, behind_new });
-            if double == Double::AtOnce && identity != self.latest {
-                double = Double::No;
+            if copies.add(Suspect { facts, traits, wire, place, again, at, file }) {
+                double = Double::Mirrored;
             }
         }
         self.latest = identity;

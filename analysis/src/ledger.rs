@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rocetop_parsers::facts::Class;
 use rocetop_parsers::fold::numbered;
 use rocetop_parsers::ib::opcode::Transport;
-use rocetop_parsers::{Addr, Nanos, Qpn};
+use rocetop_parsers::{Addr, Bytes, Nanos, Qpn};
 
 use crate::detect::{self, Findings};
 use crate::engine::Engine;
@@ -52,7 +52,7 @@ impl<'a> Ledger<'a> {
     pub fn new(engine: &'a Engine, files: Vec<String>) -> Self {
         let mut order: Vec<Seat> = Vec::new();
         let mut ids = Vec::new();
-        let mut mirror_copies = 0;
+        let mut mirror_copies = engine.shards().iter().map(|s| s.doubles.copies).sum();
         for (shard, flows) in engine.shards().iter().map(|s| &s.flows).enumerate() {
             ids.push(vec![(NONE, NONE); flows.len()]);
             let live = flows.iter().enumerate().filter(|(_, f)| f.counters.tally.packets != 0);
@@ -307,7 +307,8 @@ fn report(
     let seen_again = u64::from(flow.seen_again) - copies.again;
     let own_dscp = |yes: bool| if yes { flow.headers.dscp.values().to_vec() } else { Vec::new() };
     let behind = c.behind - copies.again;
-    let story = if tells { flow.story(peer, seen_again, copies.doubled, frame) } else { None };
+    let message_bytes = Bytes(flow.message_bytes.0 - copies.message_bytes.0);
+    let story = if tells { flow.story(peer, seen_again, message_bytes, frame) } else { None };
     let nak = |code: usize| t.naks.get(code).zip(off.naks.get(code)).map_or(0, |(n, o)| n - o);
     FlowReport {
         id,
@@ -335,8 +336,9 @@ fn report(
         src_qp: (flow.transport == Transport::Ud && flow.src_qp != SEVERAL).then_some(flow.src_qp.0),
         packets: t.packets - off.packets,
         bytes: t.bytes.0 - off.bytes.0,
-        first_ns: c.first.0,
-        last_ns: c.last.0,
+        // Clocks may run backward.
+        first_ns: c.first.0.min(c.last.0),
+        last_ns: c.last.0.max(c.first.0),
         first_frame: flow.first_frame.place(),
         connection,
         mtu: c.mtu.get(),
@@ -347,7 +349,7 @@ fn report(
             first_psn: counts.then_some(c.first_psn.get()),
             next_psn: counts.then_some(c.next_psn.get()),
             messages: flow.messages() - (off.messages - copies.messages_again),
-            message_bytes: flow.message_bytes.0 - copies.message_bytes.0,
+            message_bytes: message_bytes.0,
             seen_again,
             behind,
             filled: behind - seen_again,

@@ -24,7 +24,8 @@ mod shard;
 mod tell;
 
 pub mod detect;
-pub mod engine;
+pub mod doubles;
+mod engine;
 pub mod event;
 pub mod exchanges;
 pub mod habits;
@@ -35,6 +36,7 @@ pub mod story;
 pub mod survey;
 pub mod taps;
 pub mod totals;
+mod wild;
 pub mod words;
 
 pub use bins::Bins;

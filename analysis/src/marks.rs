@@ -23,6 +23,8 @@ pub(crate) enum Mark {
     /// A NAK that ends the queue pair.
     FatalNak,
     BadIcrc,
+    /// A packet of a cut frame whose PSN or transport fits nothing before it or behind.
+    Wild,
     /// The DSCP is not that of the packet of the same kind before.
     Dscp,
     Ttl,
@@ -48,7 +50,9 @@ impl Span {
             (self.first, self.first_at) = (packet.frame, packet.at);
         }
         self.count += 1;
-        (self.last, self.last_at) = (packet.frame, packet.at);
+        self.last = packet.frame;
+        // Clocks may run backward.
+        (self.first_at, self.last_at) = (self.first_at.min(packet.at), self.last_at.max(packet.at));
     }
 }
 
@@ -120,6 +124,8 @@ pub(crate) struct Marks {
     /// Smallest payload of a First or Middle packet below the path MTU.
     small: u32,
     growth: Option<Growth>,
+    /// A packet that may be one, until the next one tells.
+    pub(crate) strange: Option<Box<Packet>>,
     /// What happens over time, where something does.
     pub(crate) habits: Option<Box<Habits>>,
     /// Repeated Last or Only packets.
@@ -229,6 +235,7 @@ impl Marks {
             cnp: span(Mark::Cnp),
             fatal_nak: span(Mark::FatalNak),
             icrc_bad: span(Mark::BadIcrc),
+            wild: span(Mark::Wild),
             dscp_change: span(Mark::Dscp),
             ttl_change: span(Mark::Ttl),
             vlan_change: span(Mark::Vlan),
@@ -285,6 +292,8 @@ pub struct MarksReport {
     pub fatal_nak: Option<SpanReport>,
     /// Frames whose ICRC is wrong.
     pub icrc_bad: Option<SpanReport>,
+    /// Packets of cut frames that fit nothing before or behind them: damaged, as it seems, and left out of all figures.
+    pub wild: Option<SpanReport>,
     /// Packets with another DSCP than the one of their kind before.
     pub dscp_change: Option<SpanReport>,
     /// Packets with another TTL than the one of their kind before.

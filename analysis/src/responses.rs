@@ -26,6 +26,11 @@ impl Responses {
         Self { next: psn, inside: false, seen: Seen::starting(psn), seen_again: 0, gaps: 0, gap_psns: 0 }
     }
 
+    /// The PSN after the highest.
+    pub(crate) fn next(&self) -> Psn {
+        self.next
+    }
+
     /// Adds a response. `awaited` holds the ranges that the peer asked for, where its requests are known.
     /// Returns whether this very PSN had been seen, and how many are missing before it.
     pub(crate) fn add(&mut self, facts: &Facts, traits: Traits, awaited: Option<&Awaited>) -> (bool, u32) {
@@ -102,6 +107,11 @@ impl Awaited {
         if ranges.len() > Self::MOST {
             ranges.remove(0);
         }
+    }
+
+    /// Whether `psn` was asked for.
+    pub(crate) fn holds(&self, psn: Psn) -> bool {
+        self.start_of(psn).is_some()
     }
 
     /// Where the range that holds `psn` begins.

@@ -10,6 +10,7 @@ use rocetop_parsers::icrc::Icrc;
 use rocetop_parsers::{Bytes, Nanos};
 
 use crate::cm::Cm;
+use crate::doubles::{Doubles, Held};
 use crate::engine::Config;
 use crate::event::Packet;
 use crate::exchanges::Exchanges;
@@ -79,9 +80,12 @@ pub(crate) struct Shard {
     pub(crate) hunts: HashTable<Index>,
     cm: Cm,
     pub(crate) exchanges: Exchanges,
+    pub(crate) doubles: Doubles,
     most: usize,
     idle: Option<Nanos>,
     hand: usize,
+    /// Some packet had to wait until the next one told what it was.
+    doubts: bool,
     stories: Stories,
     /// Dropped because the table was full.
     pub(crate) evicted: Evicted,
@@ -120,9 +124,11 @@ impl Shard {
             hunts: HashTable::new(),
             cm: Cm::default(),
             exchanges: Exchanges::default(),
+            doubles: Doubles::default(),
             most: most.max(2),
             idle: config.idle,
             hand: 0,
+            doubts: false,
             stories: Stories { on: config.stories, room: ROOM, focus: config.focus, focus_room: FOCUS_ROOM },
             evicted: Evicted::default(),
             aged_out: Evicted::default(),
@@ -131,6 +137,12 @@ impl Shard {
 
     /// Takes in a connection management message.
     pub(crate) fn connection_message(&mut self, packet: &Packet, message: &CmMessage) {
+        if !self.doubles.keep(packet, message) {
+            self.manager(packet, message);
+        }
+    }
+
+    fn manager(&mut self, packet: &Packet, message: &CmMessage) {
         self.exchanges.message(packet, message);
         let Some(ended) = self.cm.message(Key::of(&packet.facts), message) else { return };
         let Some(index) = self.find(&ended, hash_key(&ended)) else { return };
@@ -145,11 +157,42 @@ impl Shard {
     /// Adds a packet that carries a BTH.
     #[inline(always)]
     pub(crate) fn packet(&mut self, packet: &Packet, messages: &mut Times) {
-        let facts = &packet.facts;
-        let traits = facts.opcode.traits();
-        let key = Key::of(facts);
+        let key = Key::of(&packet.facts);
         let hash = hash_key(&key);
         let found = self.find(&key, hash);
+        if found.and_then(|i| self.flows.get(i as usize)).is_none_or(|flow| flow.doubled) {
+            self.sift(packet, key, hash, messages);
+        } else {
+            self.take(packet, key, hash, found, messages);
+        }
+    }
+
+    /// Takes the packet in, if it need not wait and is no double of another one.
+    #[cold]
+    fn sift(&mut self, packet: &Packet, key: Key, hash: u64, messages: &mut Times) {
+        let mut ready = Vec::new();
+        let take = self.doubles.sift(packet, key, &mut ready);
+        self.release(ready, messages);
+        if take {
+            self.take(packet, key, hash, self.find(&key, hash), messages);
+        }
+    }
+
+    /// Takes in what had to wait.
+    pub(crate) fn release(&mut self, ready: Vec<Held>, messages: &mut Times) {
+        for Held { packet, message, .. } in ready {
+            let key = Key::of(&packet.facts);
+            let hash = hash_key(&key);
+            self.take(&packet, key, hash, self.find(&key, hash), messages);
+            if let Some(message) = message {
+                self.manager(&packet, &message);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn take(&mut self, packet: &Packet, key: Key, hash: u64, found: Option<Index>, messages: &mut Times) {
+        let traits = packet.facts.opcode.traits();
         if packet.icrc == Icrc::Bad {
             // Whatever it says may be false; a flow is not born of it.
             if let Some(flow) = found.and_then(|i| self.flows.get_mut(i as usize)) {
@@ -158,11 +201,59 @@ impl Shard {
             return;
         }
         let index = match found {
-            Some(index) if !self.another_life(index, packet, traits) => index,
-            Some(index) => self.renew(index, packet),
-            None => self.insert(key, hash, packet, 0),
+            Some(index) if packet.icrc == Icrc::Unknown || self.doubts => self.believe(index, packet, traits, messages),
+            found => found.or_else(|| Some(self.insert(key, hash, packet, 0))),
         };
+        if let Some(index) = index {
+            self.account(index, packet, traits, messages);
+        }
+    }
+
+    /// Accounts a packet of a flow, or of the next life of its queue pair.
+    #[inline(always)]
+    fn account(&mut self, index: Index, packet: &Packet, traits: Traits, messages: &mut Times) {
+        let index = if self.another_life(index, packet, traits) { self.renew(index, packet) } else { index };
         self.add(index, packet, traits, messages);
+    }
+
+    /// Looks twice at a packet that no ICRC proves, or that may tell about one. Returns its flow; `None` where it has to
+    /// wait for the next one.
+    fn believe(&mut self, index: Index, packet: &Packet, traits: Traits, messages: &mut Times) -> Option<Index> {
+        let strange = self.is_strange(index, packet, traits);
+        let flow = self.flows.get(index as usize)?;
+        let (key, peer, lone) = (flow.key, flow.peer, flow.counters.tally.requests == 1);
+        let waits = flow.has_strange();
+        if !strange && traits.any(Traits::AETH | Traits::RESPONSE) {
+            let waited = self.flows.get_mut(peer as usize).and_then(|peer| peer.confirmed_by(packet));
+            if let Some(waited) = waited {
+                self.account(peer, &waited, waited.facts.opcode.traits(), messages);
+            }
+        }
+        if !strange && !waits {
+            return Some(index);
+        }
+        self.doubts = true;
+        let (take, before) = self.flows.get_mut(index as usize)?.vet(packet, traits, strange);
+        if let Some(before) = before {
+            // Of two that agree and one before them, that one was wild.
+            let index = if lone && self.flows.get(index as usize)?.is_far(&before) {
+                self.renew(index, &before)
+            } else {
+                index
+            };
+            self.account(index, &before, before.facts.opcode.traits(), messages);
+            // It told of the one before, but may be wild itself.
+            let index = self.find(&key, hash_key(&key))?;
+            let strange = self.is_strange(index, packet, traits);
+            return self.flows.get_mut(index as usize)?.vet(packet, traits, strange).0.then_some(index);
+        }
+        take.then_some(index)
+    }
+
+    fn is_strange(&self, index: Index, packet: &Packet, traits: Traits) -> bool {
+        let Some(flow) = self.flows.get(index as usize) else { return false };
+        flow.is_strange(packet, traits, self.flows.get(flow.peer as usize))
+            && self.cm.promised(&flow.key).is_none_or(|p| p.start != packet.facts.psn)
     }
 
     #[inline(always)]
@@ -241,7 +332,8 @@ impl Shard {
     #[cold]
     fn insert(&mut self, key: Key, hash: u64, packet: &Packet, epoch: u32) -> Index {
         self.sweep(packet.at);
-        let flow = Flow::new(key, packet.frame, epoch);
+        let mut flow = Flow::new(key, packet.frame, epoch);
+        flow.doubled = self.doubles.concern(&key);
         let index = match self.free.pop() {
             Some(index) => index,
             None => self.flows.len() as Index,

@@ -106,6 +106,36 @@ const PAIRS: usize = 1 << 13;
 /// Damaged flows named for each pair of hosts.
 const DAMAGED: usize = 8;
 
+/// What one flow had to do, and how long it took.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Work {
+    /// Id of the flow.
+    pub flow: u32,
+    /// Id of its connection.
+    pub connection: u32,
+    /// Whose requests they are.
+    pub src: Rc<str>,
+    /// Who gets them.
+    pub dst: Rc<str>,
+    /// Payload of its requests, repeats apart.
+    pub bytes: u64,
+    /// Time of its first packet.
+    pub first_ns: u64,
+    /// Time of its last.
+    pub last_ns: u64,
+}
+
+impl Work {
+    /// From the first packet to the last, in nanoseconds.
+    #[must_use]
+    pub fn time(&self) -> u64 {
+        self.last_ns.saturating_sub(self.first_ns)
+    }
+}
+
+/// Flows kept to be compared with each other.
+const WORKS: usize = 1 << 14;
+
 /// What connections add up to.
 #[derive(Clone, Debug, Default)]
 pub struct Survey {
@@ -119,6 +149,8 @@ pub struct Survey {
     pub pcp: BTreeMap<u8, Class>,
     /// Flows of notifications alone.
     pub notifiers: Vec<Notifier>,
+    /// What the flows had to do: the first so many of them.
+    pub works: Vec<Work>,
     /// Reliable connections with some requests, and those of them whose answers were never seen.
     pub reliable: u64,
     /// Of these, the ones that nothing answered.
@@ -156,13 +188,30 @@ impl Survey {
         }
         let host: Rc<str> = name.into();
         // Of a scan or a flood nothing is kept.
-        if self.pairs.len() < PAIRS {
+        if self.hosts.len() < 2 * PAIRS {
             self.hosts.insert(Rc::clone(&host));
         }
         host
     }
 
+    fn work(&mut self, flow: &FlowReport) {
+        if flow.requests.packets < SOME || flow.transport == "UD" || self.works.len() >= WORKS {
+            return;
+        }
+        let work = Work {
+            flow: flow.id,
+            connection: flow.connection,
+            src: self.host(&flow.src),
+            dst: self.host(&flow.dst),
+            bytes: flow.requests.message_bytes,
+            first_ns: flow.first_ns,
+            last_ns: flow.last_ns,
+        };
+        self.works.push(work);
+    }
+
     fn flow(&mut self, flow: &FlowReport) {
+        self.work(flow);
         self.first_ns = Some(self.first_ns.map_or(flow.first_ns, |t| t.min(flow.first_ns)));
         self.last_ns = Some(self.last_ns.map_or(flow.last_ns, |t| t.max(flow.last_ns)));
         if flow.transport == "CNP" && self.notifiers.len() < NOTIFIERS {

@@ -1,10 +1,10 @@
 //! What a flow tells its story, and the story of its peer.
 
-use rocetop_parsers::Facts;
 use rocetop_parsers::facts::Flags;
 use rocetop_parsers::fold::numbered;
 use rocetop_parsers::ib::aeth::{NakCode, Syndrome, rnr_timer_us};
 use rocetop_parsers::ib::opcode::{Operation, Traits, Transport};
+use rocetop_parsers::{Bytes, Facts};
 
 use crate::copies::Double;
 use crate::event::{FrameNo, Packet};
@@ -65,16 +65,21 @@ impl Flow {
             let span =
                 if read && facts.flags.has(Flags::EXTENDED) { self.counters.mtu.spans(facts.dma_len).0 } else { 1 };
             let stamp = Stamp { psn: facts.psn + (span - 1), at: packet.at, starts, ends, ack_req };
-            let answered = self.peer != crate::flow::NONE && self.recovers();
+            let reliable = self.recovers();
+            let answered = self.peer != crate::flow::NONE && reliable;
             let twin = double == Double::AtOnce;
-            let request = Request { mark, psn: facts.psn, stamp, sight, read, twin, answered };
+            let request = Request { mark, psn: facts.psn, stamp, sight, read, twin, answered, reliable };
             self.story_from_first(telling.closely).request(&request, telling);
         } else if let Some(peer) = peer
             && peer.counters.has_requests()
             && let Some(answer) = answer(facts, traits, missing)
         {
             let next = peer.counters.next_psn;
-            peer.story_from_first(telling.closely).answer(answer, mark, next, telling);
+            let story = peer.story_from_first(telling.closely);
+            if traits.has(Traits::AETH) && facts.flags.has(Flags::EXTENDED) {
+                story.progressed(facts.aeth);
+            }
+            story.answer(answer, mark, next, telling);
         }
     }
 
@@ -93,7 +98,7 @@ impl Flow {
         &self,
         peer: Option<&Flow>,
         seen_again: u64,
-        doubled: bool,
+        bytes: Bytes,
         frame: impl Fn(FrameNo) -> FrameRef,
     ) -> Option<StoryReport> {
         // CNPs that a switch makes come from nearer.
@@ -101,11 +106,14 @@ impl Flow {
         if self.counters.tally.requests == 0 {
             return None;
         }
+        let time = self.counters.last.since(self.counters.first).0;
+        // Bits in nanoseconds are thousandths of what is wanted.
+        let goodput_mbps = bytes.0.saturating_mul(8_000).checked_div(time);
         let around = Around {
             seen_again,
-            doubled,
             answered: peer.is_some() || numbered(self.transport) && !self.recovers(),
             hops: (hops(self), peer.and_then(hops)),
+            goodput_mbps,
             most_in_flight: if numbered(self.transport) { self.most_in_flight } else { 0 },
         };
         let first = Mark { frame: self.first_frame, at: self.counters.first };

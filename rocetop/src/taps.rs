@@ -6,12 +6,12 @@
 use std::path::{Path, PathBuf};
 
 use rocetop_analysis::taps::{Between, Matcher, Meeting};
-use rocetop_analysis::{Engine, FrameNo, Packet};
+use rocetop_analysis::{Engine, FrameNo, Ledger, Packet};
 use rocetop_parsers::Bytes;
 
 use crate::filter::{Compiled, Filter};
 use crate::run::{Options, Outcome, account};
-use crate::source::{Frame, OpenError, Stop, Timeline, reads_once};
+use crate::source::{CaptureSummary, Frame, OpenError, Stop, Timeline, reads_once};
 
 /// Most taps: each is matched with each.
 pub const MOST: usize = 64;
@@ -23,6 +23,27 @@ pub struct Taps {
     pub outcomes: Vec<Outcome>,
     /// What lies between them.
     pub between: Between,
+}
+
+impl Taps {
+    /// A run over one vantage point.
+    #[must_use]
+    pub fn of_one(outcome: Outcome) -> Self {
+        Self { outcomes: vec![outcome], between: Between::default() }
+    }
+
+    /// The captures of all taps.
+    #[must_use]
+    pub fn captures(&self) -> Vec<CaptureSummary> {
+        self.outcomes.iter().flat_map(|o| &o.captures).cloned().collect()
+    }
+
+    /// What each tap saw.
+    #[must_use]
+    pub fn ledgers(&self) -> Vec<Ledger<'_>> {
+        let names: Vec<String> = self.outcomes.iter().flat_map(|o| &o.captures).map(|c| c.path.clone()).collect();
+        self.outcomes.iter().map(|o| Ledger::new(&o.engine, names.clone())).collect()
+    }
 }
 
 /// Frames between two looks at the progress.

@@ -180,12 +180,22 @@ fn a_choice_of_connections() {
     for qpn in ["32", "0x20", "0X000020"] {
         assert_eq!(flows(&report(&["--qpn", qpn, LOSS])), [2, 3], "{qpn}");
     }
-    assert_eq!(flows(&report(&["--qpn", "99", LOSS])), [0; 0]);
     for host in ["10.9.1.1", "::ffff:10.9.2.1", "00:00:00:00:00:00:00:00:00:00:255:255:10:09:01:01"] {
         assert_eq!(flows(&report(&["--host", host, LOSS])).len(), 8, "{host}");
         assert_eq!(flows(&report(&["--host", host, "--qpn", "33", LOSS])), [4, 5], "{host}");
     }
-    assert_eq!(flows(&report(&["--host", "10.9.1.2", LOSS])), [0; 0]);
+    for (args, said) in [
+        (&["--qpn", "99"][..], "rocetop: no connection fits --qpn 99: none of 8 flows\n"),
+        (&["--host", "10.9.1.2"], "rocetop: no connection fits --host 10.9.1.2: none of 8 flows\n"),
+        (
+            &["-f", "tcp"],
+            "rocetop: none of 778 frames passes the filter \"tcp\" (of what is tagged or tunnelled a filter sees the outside)\n",
+        ),
+    ] {
+        let ran = run(&[&["analyze", "--json", LOSS], args].concat());
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), said), "{args:?}");
+        assert_eq!(flows(&serde_json::from_str(&ran.out).unwrap()), [0; 0]);
+    }
     let ipv6 = report(&["13c_ipv6_rping.e1.pcap"]);
     let host = ipv6["flows"][0]["src"].as_str().unwrap();
     assert!(host.contains(':') && !flows(&report(&["--host", host, "13c_ipv6_rping.e1.pcap"])).is_empty());

@@ -153,3 +153,39 @@ fn what_a_capture_misses_was_not_lost() {
         assert_eq!(row["lost_by_kind"]["requests"], 0, "{row}");
     }
 }
+
+#[test]
+fn findings_know_what_the_taps_show() {
+    let report = report(&[SEND_E1, SEND_E2]);
+    let findings = report["findings"].as_array().unwrap();
+    let told = findings.iter().filter(|f| ["RT001", "RT003", "RT009"].contains(&f["code"].as_str().unwrap()));
+    let evidence: Vec<_> = told.map(|f| &f["evidence"]).collect();
+    assert!(!evidence.is_empty());
+    for evidence in evidence {
+        let between = (&evidence["requests_lost_between_taps"], &evidence["answers_lost_between_taps"]);
+        assert_eq!(between, (&11.into(), &1.into()));
+    }
+}
+
+#[test]
+fn managers_and_pauses_are_told_by_tap() {
+    let report = report(&["12a_rping.e1.pcap", "12c_rping_nolistener.e1.pcap"]);
+    let told: Vec<_> = report["cm"].as_array().unwrap().iter().map(|c| (&c["id"], &c["tap"], &c["state"])).collect();
+    assert_eq!(
+        told,
+        [
+            (&0.into(), &"12a_rping.e1.pcap".into(), &"disconnected".into()),
+            (&1.into(), &"12c_rping_nolistener.e1.pcap".into(), &"rejected".into())
+        ]
+    );
+    assert_eq!((&report["more_cm"], &report["pauses"]), (&0.into(), &Value::Array(Vec::new())));
+}
+
+#[test]
+fn a_selection_reaches_the_comparison() {
+    let count = |more: &[&str]| {
+        let ran = Ran::of(&mut rocetop(&[&["analyze", "--taps", "--json", SEND_E1, SEND_E2], more].concat()));
+        serde_json::from_str::<Value>(&ran.out).unwrap()["taps"].as_array().unwrap().len()
+    };
+    assert_eq!((count(&[]), count(&["--host", "10.9.1.1"]), count(&["--host", "10.9.9.9"])), (2, 2, 0));
+}

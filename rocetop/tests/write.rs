@@ -162,3 +162,15 @@ fn tshark_sees_the_comments() {
     );
     assert_eq!(tshark(&["-T", "fields", "-e", "frame.number"]).lines().count(), 778);
 }
+
+#[test]
+fn an_early_failure_leaves_no_file() {
+    let folder = Folder::new();
+    let there = folder.file("there.pcapng", b"");
+    let new = there.replace("there", "new");
+    for to in [&there, &new] {
+        assert_eq!(Ran::of(&mut rocetop(&["analyze", "--write", to, "--flow", "99", LOSS])).code, Some(2));
+    }
+    // What somebody else made is not taken away.
+    assert!(Path::new(&there).exists() && !Path::new(&new).exists());
+}

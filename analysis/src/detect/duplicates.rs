@@ -11,7 +11,7 @@
 //! By the time between the copies, and by a sender that does not go back.
 //!
 //! # What could fool it
-//! A capture that takes frames twice, as on a bridge and its port. Where nearly all frames of a flow are doubled, or TTL, VLAN
+//! A capture that takes frames twice, as on a bridge and its port. Where nearly all frames of two hosts are doubled, or TTL, VLAN
 //! or tunnel differ, they are counted as mirror copies instead.
 //!
 //! # What to do next

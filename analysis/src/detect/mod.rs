@@ -42,6 +42,7 @@ mod reordering;
 mod rnr_retry_exceeded;
 mod rocev1;
 mod slow_naks;
+mod straggler;
 mod timeouts;
 mod ttl_change;
 mod unanswered;
@@ -292,6 +293,7 @@ pub static RULES: &[Rule] = &[
     pfc_pauses::RULE,
     incast::RULE,
     not_ect::RULE,
+    straggler::RULE,
     dscp_differs::RULE,
     class_change::RULE,
     ttl_change::RULE,
@@ -332,7 +334,10 @@ pub struct Findings {
 pub(crate) fn findings(ledger: &Ledger<'_>, chosen: &dyn Fn(&[FlowReport]) -> bool) -> Findings {
     // By code, so that a capture full of one trouble does not hide another.
     let mut kept: BTreeMap<&'static str, (Vec<Finding>, u64)> = BTreeMap::new();
-    let mut keep = |finding: Finding| {
+    let mut keep = |mut finding: Finding| {
+        // Clocks may run backward.
+        let (first, last) = (finding.first_ns, finding.last_ns);
+        (finding.first_ns, finding.last_ns) = (first.min(last), first.max(last));
         let (list, more) = kept.entry(finding.code).or_default();
         list.push(finding);
         // Now and then, so that a million of them take no more memory than a few.

@@ -56,7 +56,7 @@ impl Story {
         if self.acked.is_none_or(|acked| psn - acked > 0) {
             self.acked = Some(psn);
         }
-        let judged = |t: &Trouble| t.run.open || t.behind.is_some() || t.run.answers != 0;
+        let judged = |t: &Trouble| t.run.open || t.behind.is_some() || t.run.answers != 0 || !t.crowd.is_empty();
         if !self.holes.is_empty() || !calm && judged(&self.trouble) {
             self.judge(psn, asked, mark, telling);
         }
@@ -91,6 +91,7 @@ impl Story {
         for hole in self.holes.iter_mut().filter(|h| h.end() - psn <= 1) {
             hole.acked = true;
         }
+        self.crowd_acknowledged(psn, telling);
         if let Some(behind) = self.trouble.behind
             && psn - behind.psn >= 0
         {
@@ -153,6 +154,7 @@ impl Story {
             return;
         }
         self.before(psn, mark, next, telling);
+        self.crowd_disturbed(psn, telling);
         let epsn = self.epsn;
         let last_request = self.last_request.frame;
         let generated = match self.hole_at(psn) {

@@ -15,12 +15,11 @@ use crate::report::FrameRef;
 pub(crate) struct Around {
     /// `requests.seen_again`, without mirror copies.
     pub(crate) seen_again: u64,
-    /// Nearly every frame came twice: what looks like a duplicate is the capture's.
-    pub(crate) doubled: bool,
     pub(crate) answered: bool,
     /// Most routers that requests and answers had passed.
     pub(crate) hops: (Option<u8>, Option<u8>),
     pub(crate) most_in_flight: u32,
+    pub(crate) goodput_mbps: Option<u64>,
 }
 
 /// Initial TTLs that are in use: Linux and most NICs (64), others (128, 255).
@@ -45,16 +44,22 @@ impl Story {
         };
         let near = near(&evidence);
         // What is still under way when the capture ends is judged as it stands.
-        let holes = self.holes.iter().fold(self.trouble.sums.holes, |sum, h| add(sum, h.outcome(around.answered)));
+        let mut holes = self.holes.iter().fold(self.trouble.sums.holes, |sum, h| add(sum, h.outcome(around.answered)));
+        holes.lost_or_late = holes.lost_or_late.saturating_add(self.trouble.crowd.packets());
+        let misses = self.only_misses(around.seen_again);
+        if misses {
+            holes.missed = holes.missed.saturating_add(std::mem::take(&mut holes.lost_or_late));
+        }
         let whole = self.trouble.sums.naks_unseen == 0 && holes == Outcome::default();
         let unanswered =
             if self.trouble.run.open && self.trouble.run.cause == Cause::Timeout { self.trouble.run.tries } else { 0 };
         let last = self.unfinished();
         let holes_left = self.holes.iter().flat_map(|h| episodes_of(h, around.answered));
+        let holes_left = self.trouble.crowd.episodes(Kind::LostOrLate).chain(holes_left);
+        let holes_left = holes_left.map(|e| if misses { e.of(Kind::MissedByCapture) } else { e });
         let episodes = self.log.kept().iter().copied().chain(holes_left).chain(last);
         let ack_lost = self.trouble.run.lost_its_answer();
         let acks_lost = self.trouble.sums.acks_lost + u64::from(ack_lost);
-        let duplicated = if around.doubled { 0 } else { self.trouble.sums.duplicated };
         let lost = |e: Episode| {
             let late = ack_lost && e.kind == Kind::RequestOrAckLost && e.from == self.trouble.run.start;
             if late { e.of(Kind::AckLost) } else { e }
@@ -71,7 +76,7 @@ impl Story {
                 + self.trouble.sums.behind
                 + u64::from(self.trouble.behind.is_some()),
             reordered: u64::from(holes.late) + self.trouble.sums.late_behind,
-            duplicated_by_network: duplicated,
+            duplicated_by_network: self.trouble.sums.duplicated,
             // Certain at the requester's side alone: a responder's tap cannot tell it from an early timeout.
             lost_acks: if near == Near::Src { acks_lost } else { 0 },
             lost_responses: self.trouble.sums.responses_lost,
@@ -88,6 +93,9 @@ impl Story {
             rnr_unresolved: self.asked.back().is_some_and(|a| a.rnr),
             stall_ns: self.trouble.sums.stall.0,
             most_in_flight: around.most_in_flight,
+            goodput_mbps: around.goodput_mbps,
+            messages_completed: self.progress.completed(),
+            credits_least: self.progress.credits(),
             last_acked_psn: self.acked.map(rocetop_parsers::Psn::get),
             unanswered_tries: unanswered,
             naks_repeated: self.trouble.sums.naks_repeated,
@@ -96,6 +104,15 @@ impl Story {
             episodes,
             more_episodes: u64::from(self.log.more()),
         }
+    }
+
+    /// Whether the capture is known to miss packets and nothing else ever happened: then it missed those, too, whose answer
+    /// it does not hold any more.
+    fn only_misses(&self, seen_again: u64) -> bool {
+        let sums = &self.trouble.sums;
+        let Outcome { lost, lost_or_late, late, missed } = sums.holes;
+        let asked = sums.naks_seen + sums.naks_unseen + sums.timeouts + sums.rnr_waits + seen_again;
+        missed != 0 && lost + late == 0 && lost_or_late == 0 && asked == 0
     }
 
     /// The repeats by cause. What copies took off the total, and what came before the story began, has no known cause.

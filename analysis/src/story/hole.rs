@@ -165,6 +165,20 @@ impl Hole {
         self.holds(psn) && self.fates.get(at.min(WIDEST - 1)).is_some_and(|(f, _)| *f == Fate::Out)
     }
 
+    /// Whether nothing was heard of it: no PSN came, none was asked for, none was acknowledged.
+    pub(crate) fn is_silent(&self) -> bool {
+        let silent = self.nak.is_none() && self.filled.is_none() && !self.acked && !self.seen_before;
+        silent && self.restarts == 0
+    }
+
+    /// How many of its PSNs have not come.
+    pub(crate) fn outs(&self) -> u32 {
+        let lacks = |&(n, (fate, _)): &(usize, &(Fate, u8))| *fate == Fate::Out && n + 1 != WIDEST;
+        let told = self.fates.iter().enumerate().filter(lacks).count() as u32;
+        // The last one stands for all that are not told apart.
+        told + self.fates.get(WIDEST - 1).map_or(0, |_| self.len - WIDEST as u32 + 1)
+    }
+
     /// Whether each of its PSNs has come.
     pub(crate) fn is_whole(&self) -> bool {
         self.fates.iter().all(|&(f, _)| f != Fate::Out)

@@ -7,10 +7,12 @@
 
 mod answers;
 mod build;
+mod crowd;
 mod histogram;
 mod hole;
 mod latency;
 mod log;
+mod progress;
 mod rare;
 mod requests;
 mod run;
@@ -20,6 +22,7 @@ pub mod report;
 
 use std::collections::VecDeque;
 
+use rocetop_parsers::ib::aeth::Aeth;
 use rocetop_parsers::{Nanos, Psn};
 
 pub use report::StoryReport;
@@ -27,18 +30,20 @@ pub use report::StoryReport;
 use crate::event::FrameNo;
 
 pub(crate) use self::build::{Around, hops};
+use self::crowd::Crowd;
 use self::histogram::Histogram;
 pub(crate) use self::hole::Mark;
 use self::hole::{Hole, Outcome};
 use self::latency::Latency;
 pub(crate) use self::latency::Stamp;
 use self::log::{Episode, Log};
+use self::progress::Progress;
 use self::rare::Rare;
 use self::report::{Cause, Kind};
 use self::run::{Asked, Causes, Run};
 pub(crate) use self::times::Times;
 
-/// Holes that are open at once; of more, the oldest is judged as it stands.
+/// Holes that are told apart at once; of more, the oldest is judged as it stands, if anything was heard of it.
 const HOLES: usize = 64;
 /// Requests after a hole was mended until it is judged: late copies of what was lost may still come. A switch that
 /// holds back a packet for longer than its successors take to fill a 1 MiB buffer in 4 KiB packets is not known.
@@ -87,6 +92,8 @@ pub(crate) struct Request {
     pub(crate) twin: bool,
     /// Answers can be seen here: the other direction is known.
     pub(crate) answered: bool,
+    /// Answers are given, seen or not.
+    pub(crate) reliable: bool,
 }
 
 /// An answer, as a story needs it.
@@ -154,6 +161,7 @@ pub(crate) struct Story {
     trouble: Rare<Trouble>,
     latency: Latency,
     nak_times: Rare<NakTimes>,
+    progress: Progress,
     log: Rare<Log>,
 }
 
@@ -173,6 +181,8 @@ struct Trouble {
     spacing: (Nanos, u64),
     rnr_timer_us: Option<u32>,
     causes: Causes,
+    /// Holes that are too many.
+    crowd: Crowd,
     sums: Sums,
 }
 
@@ -211,8 +221,15 @@ impl Story {
             trouble: Rare::default(),
             latency,
             nak_times: Rare::default(),
+            progress: Progress::default(),
             log: Rare::default(),
         }
+    }
+
+    /// What the AETH of an answer says of the responder.
+    #[inline(always)]
+    pub(crate) fn progressed(&mut self, aeth: Aeth) {
+        self.progress.answered(aeth);
     }
 
     /// Whether no run of repeats is under way.
@@ -232,6 +249,15 @@ impl Story {
         self.quiet(now) < least
     }
 
+    /// Whether nobody has a reason to send this again now: no answer asks for it, no timer can have run out, it is not
+    /// missing.
+    pub(crate) fn has_no_need(&self, psn: Psn, now: Nanos) -> bool {
+        !self.holes.iter().any(|h| h.holds(psn))
+            && self.asked.is_empty()
+            && self.is_calm()
+            && self.quiet(now) < PATIENCE
+    }
+
     /// Whether so much time has passed that only a timer can have done it, though a NAK is on its way. The way there and
     /// back that is seen at the responder's end is not the one that a NAK and what it asks for take.
     fn overdue(&self, now: Nanos) -> bool {
@@ -243,11 +269,16 @@ impl Story {
     }
 
     /// Judges the holes that were mended long enough ago, and the oldest of too many.
-    fn settle(&mut self, answered: bool, room: &mut u32) {
+    fn settle(&mut self, request: &Request, room: &mut u32) {
+        let answered = request.answered;
         while let Some(oldest) = self.holes.front()
             && (oldest.since > SETTLED || self.holes.len() > HOLES)
         {
             let Some(hole) = self.holes.pop_front() else { return };
+            if request.reliable && hole.is_silent() {
+                self.trouble.crowd.add(&hole);
+                continue;
+            }
             self.trouble.sums.holes = add(self.trouble.sums.holes, hole.outcome(answered));
             for episode in episodes_of(&hole, answered) {
                 self.log.add(episode, room);

@@ -179,6 +179,13 @@ pub struct StoryReport {
     pub stall_ns: u64,
     /// Most request PSNs that were out without an answer.
     pub most_in_flight: u32,
+    /// Payload of the requests without repeats (of a READ what it asks for) over the time from the first packet to the last,
+    /// in millions of bits a second; `None` where that took no time.
+    pub goodput_mbps: Option<u64>,
+    /// Messages that the responder said to have completed between its first answer seen and the last (the MSN's progress).
+    pub messages_completed: Option<u32>,
+    /// The fewest further receive requests that the responder ever told to have; `None` where it sets no limit.
+    pub credits_least: Option<u32>,
     /// Highest PSN acknowledged, if any was.
     pub last_acked_psn: Option<u32>,
     /// Retries of the last request that no answer came for by the end of the capture: it was sent once more than that.

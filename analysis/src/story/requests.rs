@@ -63,7 +63,7 @@ impl Story {
             // A hole that nobody can mend any more is judged as well, later.
             hole.since += if hole.is_whole() || hole.acked { 1 } else { 0 };
         }
-        self.settle(request.answered, telling.room);
+        self.settle(request, telling.room);
     }
 
     /// The sender leaves a run of repeats. `next` is the PSN after all that had been sent before. Returns whether it was
@@ -88,6 +88,7 @@ impl Story {
     /// A PSN below the frontier, for the first time.
     fn first(&mut self, request: &Request, telling: &mut Telling<'_>) -> Fate {
         let Request { mark, psn, .. } = *request;
+        self.crowd_disturbed(psn, telling);
         let asked = self.was_asked(request);
         if self.trouble.run.sending && psn == self.trouble.run.next && !(asked && self.asks_for(psn, mark.at)) {
             self.trouble.run.next = request.stamp.psn + 1;
@@ -218,6 +219,7 @@ impl Story {
     /// The requester goes back to an earlier PSN: a run of repeats begins.
     fn go_back(&mut self, request: &Request, telling: &mut Telling<'_>) {
         let Request { mark, psn, .. } = *request;
+        self.crowd_disturbed(psn, telling);
         if psn != self.trouble.run.next {
             self.leave(self.top);
         }

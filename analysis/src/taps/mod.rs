@@ -9,7 +9,8 @@
 //! clocks count there, never the clocks.
 //!
 //! A loss looks the same as a frame that a capture missed. Where the transport tells (a request that was acknowledged
-//! without ever being repeated), it is counted as missed.
+//! without ever being repeated), it is counted as missed. Of what nothing tells (datagrams, ACKs), a capture that missed
+//! packets where it shows, and where nothing was lost, is taken to have missed the rest as well, if that is about as much.
 
 mod align;
 mod clock;
@@ -19,6 +20,7 @@ mod report;
 mod sight;
 #[cfg(test)]
 mod tests;
+mod told;
 mod way;
 mod window;
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::clock::Offset;
 use super::pair::Pair;
 use super::sight::Kind;
-use super::way::{Outage, Way};
+use super::way::{Alone, Outage, Way};
 use crate::event::FrameNo;
 use crate::report::FrameRef;
 use crate::story::report::Spread;
@@ -132,8 +132,9 @@ impl Between {
         let common = || pair.ways.iter().filter(|w| w.through != 0);
         let courses: Vec<Course<'_>> = common().map(|way| Course::of(way, pair.back(way))).collect();
         let offset = offset(&courses);
+        let leaks = [0, 1].map(|tap| Leak::of(pair, tap));
         for course in courses {
-            self.rows.push(course.report(taps.map(name), offset, pair, names));
+            self.rows.push(course.report(taps.map(name), offset, pair, &leaks, names));
         }
         if self.rows.len() == before {
             self.strangers.push(taps.map(name));
@@ -177,7 +178,14 @@ impl<'a> Course<'a> {
         }
     }
 
-    fn report(&self, [a, b]: [String; 2], offset: Option<Offset>, pair: &Pair, names: &[String]) -> TapReport {
+    fn report(
+        &self,
+        [a, b]: [String; 2],
+        offset: Option<Offset>,
+        pair: &Pair,
+        leaks: &[Leak; 2],
+        names: &[String],
+    ) -> TapReport {
         let way = self.way;
         let swap = self.first == 1;
         let [first, second] = &way.alone;
@@ -185,11 +193,15 @@ impl<'a> Course<'a> {
         let (from, to) = if swap { (b, a) } else { (a, b) };
         let pick = |counts: [u64; 2]| if swap { counts[1] } else { counts[0] };
         let known = self.by != DirectionBy::Unknown || up.sum() + down.sum() == 0;
-        let mut by_kind = KindsReport::of(|kind| up.of(kind));
+        let leak = if swap { &leaks[0] } else { &leaks[1] };
+        let unshown = if leak.explains(way, up) { up.absent.iter().sum() } else { 0 };
+        let spare = |kind: Kind| up.spare.get(kind as usize).copied().unwrap_or_default();
+        let mut by_kind = KindsReport::of(|kind| if unshown == 0 { up.of(kind) } else { spare(kind) });
         // What arrived damaged beyond recognition was not lost.
-        let unrecognised = down.damaged.min(up.sum());
+        let unrecognised = down.damaged.min(up.sum() - unshown);
         by_kind.take(unrecognised);
-        let lost = up.sum() - unrecognised;
+        let lost = up.sum() - unshown - unrecognised;
+        let missed = up.missed + unshown;
         let frame = |frame: FrameNo| {
             let name = names.get(usize::from(frame.file())).map_or("", String::as_str);
             FrameRef::In(format!("{name}:{}", frame.place()))
@@ -214,14 +226,14 @@ impl<'a> Course<'a> {
             src: way.src.to_string(),
             dst: way.dst.to_string(),
             direction_by: self.by,
-            sent: received + lost + up.missed,
+            sent: received + lost + missed,
             received,
             lost: known.then_some(lost),
             lost_by_kind: by_kind,
-            first_lost: up.first.iter().map(|&f| frame(f)).collect(),
-            outages: up.outages.iter().map(|o| outage(o, frame)).collect(),
-            more_outages: up.more_outages,
-            missed: up.missed,
+            first_lost: up.first.iter().filter(|_| lost != 0).map(|&f| frame(f)).collect(),
+            outages: up.outages.iter().filter(|_| lost != 0).map(|o| outage(o, frame)).collect(),
+            more_outages: if lost == 0 { 0 } else { up.more_outages },
+            missed,
             appeared: KindsReport::of(|kind| down.absent.get(kind as usize).copied().unwrap_or_default())
                 .with_requests(down.missed),
             duplicated: down.spare.iter().sum(),
@@ -238,6 +250,41 @@ impl<'a> Course<'a> {
             clock_uncertainty_ns: offset.map(|o| o.uncertainty),
             hurried: pair.hurried + pair.beyond,
         }
+    }
+}
+
+/// What a capture is known to have missed: packets that arrived all the same.
+#[derive(Clone, Copy, Debug)]
+struct Leak {
+    missed: u64,
+    /// Those that it shows, of the same kinds.
+    shown: u64,
+    /// Those that it did not see and that did not arrive.
+    lost: u64,
+}
+
+impl Leak {
+    /// Of tap `tap` of the two.
+    fn of(pair: &Pair, tap: usize) -> Self {
+        let mut leak = Self { missed: 0, shown: 0, lost: 0 };
+        for way in &pair.ways {
+            if let Some(other) = way.alone.get(1 - tap.min(1)) {
+                leak.missed += other.missed;
+                leak.lost += other.proven;
+            }
+            leak.shown += way.shown;
+        }
+        leak
+    }
+
+    /// Whether it explains what else only the other tap saw of a direction, of which nothing tells whether it arrived
+    /// (datagrams, ACKs, unreliable connections): nothing was lost where it would show, and these are missing hardly more
+    /// often than those that the capture is known to have missed.
+    fn explains(&self, way: &Way, alone: &Alone) -> bool {
+        let absent: u64 = alone.absent.iter().sum();
+        let all = way.through - way.shown + absent;
+        let [absent, all, missed, shown] = [absent, all, self.missed, self.shown].map(u128::from);
+        self.lost == 0 && missed != 0 && absent * (missed + shown) <= u128::from(OUTWEIGHS) * missed * all
     }
 }
 

@@ -105,6 +105,13 @@ impl Sight {
     }
 }
 
+impl Sight {
+    /// Whether other packets show that it was delivered, if it was.
+    pub(super) fn shows(&self) -> bool {
+        self.reliable && matches!(self.kind, Kind::Request | Kind::Response)
+    }
+}
+
 /// The next PSN that the peer of this packet's receiver may forget about: what the packet acknowledges, if anything.
 pub(super) fn acknowledges(facts: &Facts) -> Option<Psn> {
     let traits = facts.opcode.traits();

@@ -101,6 +101,8 @@ pub(super) struct Alone {
     pub(super) spare: [u64; KINDS],
     /// Seen by no frame of the other tap, and yet delivered.
     pub(super) missed: u64,
+    /// Lost ones of those whose delivery would show: requests and responses of reliable transports.
+    pub(super) proven: u64,
     /// With a bad ICRC, so that no packet of the other tap could be recognised in it.
     pub(super) damaged: u64,
     /// Second sights of this tap itself.
@@ -120,6 +122,7 @@ impl Alone {
     }
 
     pub(super) fn lost(&mut self, sight: &Sight, others: usize) {
+        self.proven += u64::from(sight.shows());
         let kinds = if others == 0 { &mut self.absent } else { &mut self.spare };
         if let Some(count) = kinds.get_mut(sight.kind as usize) {
             *count += 1;
@@ -155,6 +158,8 @@ pub(super) struct Way {
     pub(super) dst: Addr,
     /// Packets that both saw.
     pub(super) through: u64,
+    /// Those of them whose delivery shows anyhow.
+    pub(super) shown: u64,
     /// Second stamp less first.
     pub(super) differences: Differences,
     /// Of packets that both saw: those whose TTL was higher at this tap.
@@ -179,6 +184,7 @@ impl Way {
             src,
             dst,
             through: 0,
+            shown: 0,
             differences: Differences::default(),
             fresher: [0; 2],
             marked: [0; 2],
@@ -192,6 +198,7 @@ impl Way {
     /// A packet that both saw.
     pub(super) fn through(&mut self, first: &Sight, second: &Sight) {
         self.through += 1;
+        self.shown += u64::from(first.shows());
         self.differences.add(second.at - first.at);
         let each = |counts: &mut [u64; 2], at_first: bool, at_second: bool| {
             counts[0] += u64::from(at_first && !at_second);

@@ -103,6 +103,10 @@ impl Tap {
         self.answer(way, psn, Aeth::new(Syndrome::Nak(NakCode::PSN_SEQUENCE_ERROR), msn))
     }
 
+    pub(crate) fn rnr(&mut self, way: Way, psn: u32, timer: u8) -> &mut Self {
+        self.answer(way, psn, Aeth::new(Syndrome::RnrNak(timer), 0))
+    }
+
     fn answer(&mut self, way: Way, psn: u32, aeth: Aeth) -> &mut Self {
         self.facts_at(way, Facts { aeth, payload: 0, ..Self::facts(way, ACK, psn) })
     }

@@ -11,3 +11,4 @@ mod pairing;
 mod patterns;
 mod sizes;
 mod spaces;
+mod wild;

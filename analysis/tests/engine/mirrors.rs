@@ -113,3 +113,80 @@ fn doubles_that_trail_at_line_rate_are_counted_once() {
     let seen = tap.finish();
     assert_eq!((seen.flows[0].packets, seen.flows[0].requests.seen_again, seen.flows[1].acks), (500, 0, 10));
 }
+
+/// A go-back-N sender that repeats at once, each frame twice in the capture, at the same stamp.
+fn twice(times: u32) -> Seen {
+    let (out, back) = connection();
+    let mut tap = Tap::default();
+    let mut both = |way, opcode, psn, nak: bool| {
+        for _ in 0..times {
+            tap.now -= 9_999;
+            if nak {
+                tap.nak(way, psn, 1)
+            } else {
+                tap.send(way, opcode, psn)
+            };
+        }
+        tap.wait(5_000);
+    };
+    for psn in (0..5).chain(6..12) {
+        both(out, WRITE_ONLY, psn, false);
+    }
+    both(back, ACK, 5, true);
+    for psn in 5..30 {
+        both(out, WRITE_ONLY, psn, false);
+    }
+    tap.finish()
+}
+
+#[test]
+fn repeats_in_a_doubled_capture_are_told_as_in_a_single_one() {
+    let (single, doubled) = (twice(1), twice(2));
+    assert_eq!((single.totals.mirror_copies, doubled.totals.mirror_copies), (0, 37));
+    for seen in [&single, &doubled] {
+        let r = &seen.flows[0].requests;
+        assert_eq!((r.packets, r.seen_again, r.gaps, r.messages), (36, 6, 1, 30));
+        let story = seen.flows[0].story.as_ref().unwrap();
+        assert_eq!((story.retransmissions.by_cause.nak, story.duplicated_by_network), (6, 0));
+        assert_eq!(seen.flows[1].naks.psn_sequence_error, 1);
+    }
+}
+
+#[test]
+fn few_frames_are_doubled_where_the_whole_capture_is() {
+    let (out, back) = connection();
+    let brief = |pairs: u8| {
+        let mut tap = Tap::default();
+        for n in 0..pairs {
+            let (out, back) = (Way { src: 10 + n, ..out }, Way { dst: 10 + n, ..back });
+            tap.send(out, WRITE_ONLY, 7).send(out, WRITE_ONLY, 7).ack(back, 7, 1).ack(back, 7, 1);
+        }
+        tap.finish()
+    };
+    // One message and its answer may have been doubled by the network.
+    assert_eq!(brief(1).totals.mirror_copies, 0);
+    let many = brief(5);
+    assert_eq!((many.totals.mirror_copies, many.flows[0].requests.seen_again), (10, 0));
+}
+
+#[test]
+fn a_receiver_that_is_not_ready_doubles_nothing() {
+    let (out, back) = connection();
+    let mut tap = Tap::default();
+    for _ in 0..40 {
+        tap.send(out, SEND_ONLY, 3).rnr(back, 3, 1);
+    }
+    let seen = tap.finish();
+    assert_eq!((seen.totals.mirror_copies, seen.flows[0].requests.seen_again, seen.flows[1].rnr_naks), (0, 39, 40));
+}
+
+#[test]
+fn notifications_are_no_doubles_of_each_other() {
+    let (_, back) = connection();
+    let mut tap = Tap::default();
+    for _ in 0..40 {
+        tap.send(back, CNP, 0);
+    }
+    let seen = tap.finish();
+    assert_eq!((seen.totals.mirror_copies, seen.flows[0].cnps), (0, 40));
+}

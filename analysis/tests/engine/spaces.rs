@@ -245,3 +245,44 @@ fn forgotten_holes_are_no_repeats() {
     let r = tap.finish().flows[0].requests;
     assert_eq!((r.seen_again, r.filled, r.never_seen, r.messages), (0, 1000, 0, 3000));
 }
+
+#[test]
+fn a_capture_that_misses_one_in_ten_of_a_large_window_lost_nothing() {
+    let (out, back) = connection();
+    let mut tap = Tap::default();
+    let mut missed = 0;
+    for window in 0..5 {
+        let first = window * 4000;
+        for psn in first..first + 4000 {
+            if psn % 10 == 7 {
+                missed += 1;
+            } else {
+                tap.send(out, WRITE_ONLY, psn);
+            }
+        }
+        // The last answer is missing, too.
+        if window != 4 {
+            tap.ack(back, first + 3999, first + 4000);
+        }
+    }
+    let seen = tap.finish();
+    let story = seen.flows[0].story.as_ref().unwrap();
+    assert_eq!((story.missed_by_capture, story.lost_or_late, story.lost_before_tap), (missed, 0, 0));
+}
+
+#[test]
+fn of_too_many_holes_nothing_is_certain_once_one_is_asked_for() {
+    let (out, back) = connection();
+    let mut tap = Tap::default();
+    for psn in (0..2000).filter(|psn| psn % 10 != 7) {
+        tap.send(out, WRITE_ONLY, psn);
+    }
+    tap.nak(back, 7, 7);
+    for psn in 7..2000 {
+        tap.send(out, WRITE_ONLY, psn);
+    }
+    tap.ack(back, 1999, 2000);
+    let seen = tap.finish();
+    let story = seen.flows[0].story.as_ref().unwrap();
+    assert_eq!((story.missed_by_capture, story.lost_before_tap + story.lost_or_late), (0, 200));
+}

@@ -1,6 +1,8 @@
 //! One pass over a report: every expectation sees every part that it is about.
 
 use rocetop_analysis::Ledger;
+use rocetop_analysis::report::TotalsReport;
+use rocetop_analysis::taps::TapReport;
 use serde_json::Value;
 
 use super::file::Expectation;
@@ -10,31 +12,46 @@ use super::names::{Figure, Scope};
 use super::shape::json;
 use super::tally::{Tally, Verdict};
 use super::walk::selected;
+use crate::report::taps::Ids;
 use crate::source::CaptureSummary;
 
-/// Judges a finished run. Flows are looked at one connection at a time, so a million take no more memory than two.
+/// Judges a finished run: one vantage point, or several and what lies between them. Flows are looked at one connection at
+/// a time, so a million take no more memory than two.
 #[must_use]
-pub fn evaluate(expectations: &[Expectation], captures: &[CaptureSummary], ledger: &Ledger<'_>) -> Vec<Verdict> {
+pub fn evaluate(
+    expectations: &[Expectation],
+    captures: &[CaptureSummary],
+    ledgers: &[Ledger<'_>],
+    between: &[TapReport],
+) -> Vec<Verdict> {
     let mut all = Running::new(expectations);
-    all.part(Scope::Totals, &json(ledger.totals()), &[]);
+    let mut totals = TotalsReport::default();
+    ledgers.iter().for_each(|ledger| totals.add(&ledger.totals()));
+    // A sum has fewer figures than what it is a sum of.
+    let totals = if let [ledger] = ledgers { ledger.totals() } else { totals };
+    all.part(Scope::Totals, &json(totals), &[]);
     for capture in captures {
         all.part(Scope::Capture, &json(capture), &[]);
     }
-    if all.needs_flows() {
-        for connection in ledger.connections() {
-            let flows: Vec<Value> = connection.flows.iter().filter_map(|&id| ledger.flow(id)).map(json).collect();
-            all.part(Scope::Connection, &json(&connection), &flows);
-            for flow in &flows {
-                all.part(Scope::Flow, flow, &flows);
-            }
-        }
+    for row in between {
+        all.part(Scope::Tap, &json(row), &[]);
     }
-    if all.needs_findings() {
-        let findings = ledger.findings();
-        for finding in &findings.list {
+    let mut ids = Ids::default();
+    let mut findings = Vec::new();
+    for ledger in ledgers {
+        all.ledger(ledger, ids);
+        if all.needs_findings() {
+            let mut found = ledger.findings();
+            found.list.iter_mut().for_each(|finding| ids.shift_finding(finding));
+            findings.push(found);
+        }
+        ids.pass(ledger);
+    }
+    for found in findings {
+        for finding in &found.list {
             all.part(Scope::Finding, &json(finding), &[]);
         }
-        for &(code, more) in &findings.more {
+        for &(code, more) in &found.more {
             all.more_findings(code, more);
         }
     }
@@ -57,6 +74,29 @@ impl<'e> Running<'e> {
             That::Findings { which, bound } => (e, Met::Findings(*which, bound, Found::default())),
         };
         Self(expectations.iter().map(met).collect())
+    }
+
+    /// Shows what one vantage point saw, under ids of its own.
+    fn ledger(&mut self, ledger: &Ledger<'_>, ids: Ids) {
+        for mut exchange in ledger.exchanges() {
+            exchange.id += ids.exchanges;
+            self.part(Scope::Exchange, &json(exchange), &[]);
+        }
+        for pause in ledger.pauses() {
+            self.part(Scope::Pause, &json(pause), &[]);
+        }
+        if !self.needs_flows() {
+            return;
+        }
+        for mut connection in ledger.connections() {
+            let flows = connection.flows.iter().filter_map(|&id| ledger.flow(id));
+            let flows: Vec<Value> = flows.map(|flow| json(ids.shift_flow(flow))).collect();
+            ids.shift_connection(&mut connection);
+            self.part(Scope::Connection, &json(&connection), &flows);
+            for flow in &flows {
+                self.part(Scope::Flow, flow, &flows);
+            }
+        }
     }
 
     fn needs_flows(&self) -> bool {

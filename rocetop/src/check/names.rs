@@ -16,6 +16,9 @@ pub(super) enum Scope {
     Connection,
     Capture,
     Finding,
+    Exchange,
+    Pause,
+    Tap,
 }
 
 impl Scope {
@@ -27,7 +30,15 @@ impl Scope {
             Self::Connection => "connection",
             Self::Capture => "capture",
             Self::Finding => "finding",
+            Self::Exchange => "cm",
+            Self::Pause => "pause",
+            Self::Tap => "tap",
         }
+    }
+
+    /// Whether an end of a name is enough: of what few captures have, the part of the report is named too.
+    fn is_common(self) -> bool {
+        !matches!(self, Self::Exchange | Self::Pause | Self::Tap)
     }
 }
 
@@ -63,7 +74,7 @@ impl Figure {
             || ["_psn", "_qp", "_hops", "_tries"].iter().any(|p| last.ends_with(p))
             || ["id", "epoch", "connection", "flow", "flows", "mtu", "pcp", "p50", "p99", "max", "timeout_ns"]
                 .contains(&last)
-            || ["_exponent", "_retry", "_mtu", "_mbps", "_mean_ns", "_max_ns", "_timeout_ns"]
+            || ["_exponent", "_retry", "_mtu", "_mbps", "_mean_ns", "_max_ns", "_timeout_ns", "_least"]
                 .iter()
                 .any(|p| last.ends_with(p))
             || ["rnr_timer_us", "exchange", "retry_count", "[]", "*"].contains(&last);
@@ -146,7 +157,7 @@ impl Names {
         }
         let full = self.0.iter().any(|f| words.first().is_some_and(|w| w == f.scope.word()));
         if !full {
-            let mut ends = self.0.iter().filter(|f| ends_so(f, &words));
+            let mut ends = self.0.iter().filter(|f| f.scope.is_common() && ends_so(f, &words));
             if let Some(figure) = ends.next() {
                 let others: Vec<String> = ends.map(ToString::to_string).collect();
                 if others.is_empty() {
@@ -231,7 +242,8 @@ fn words(name: &str) -> Vec<String> {
         words.push(word.to_owned());
         words.extend((0..lists.len() / 2).map(|_| "[]".to_owned()));
     }
-    let scopes = [Scope::Flow, Scope::Connection, Scope::Capture, Scope::Finding];
+    let scopes =
+        [Scope::Flow, Scope::Connection, Scope::Capture, Scope::Finding, Scope::Exchange, Scope::Pause, Scope::Tap];
     let plural = |s: &Scope| words.first().and_then(|w| w.strip_suffix('s')) == Some(s.word());
     let scope = scopes.iter().find(|s| plural(s));
     if let Some((scope, first)) = scope.zip(words.first_mut()) {
@@ -341,6 +353,11 @@ mod tests {
             ("captures[].complete", "capture.complete", true),
             ("connections[].paired_by", "connection.paired_by", true),
             ("findings[].evidence.naks", "finding.evidence.naks", true),
+            ("cm[].state", "cm.state", true),
+            ("cm.terms.path_mtu", "cm.terms.path_mtu", true),
+            ("pauses[].frames", "pause.frames", true),
+            ("taps[].lost", "tap.lost", true),
+            ("taps.lost_by_kind.acks", "tap.lost_by_kind.acks", true),
             ("flow.story.episodes[].kind", "flow.story.episodes[].kind", true),
             ("totals.opcodes.RC_ACK", "totals.opcodes.RC_ACK", true),
             ("retransmissions.total", "flow.story.retransmissions.total", false),

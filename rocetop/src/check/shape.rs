@@ -3,12 +3,14 @@
 
 use rocetop_analysis::Grade;
 use rocetop_analysis::detect::{Evidence, Finding, Severity};
-use rocetop_analysis::exchanges::CmTerms;
+use rocetop_analysis::exchanges::{CmTerms, ExchangeReport, Purpose, State, StepReport};
 use rocetop_analysis::habits::{HabitsReport, ReactionReport};
 use rocetop_analysis::marks::{MarksReport, SpanReport, StuckReport};
+use rocetop_analysis::pauses::PauseReport;
 use rocetop_analysis::report::{ConnectionReport, FlowReport, FrameRef, RateReport, TotalsReport, VlanReport};
 use rocetop_analysis::story::StoryReport;
 use rocetop_analysis::story::report::{Cause, EpisodeReport, Kind, NearEvidence, Spread};
+use rocetop_analysis::taps::{DirectionBy, KindsReport, OutageReport, TapReport};
 use rocetop_parsers::Bytes;
 use rocetop_parsers::ib::opcode::Opcode;
 use serde_json::{Map, Value};
@@ -24,6 +26,9 @@ pub(super) fn samples() -> Vec<(Scope, Value)> {
         (Scope::Connection, json(ConnectionReport { id: 0, flows: vec![0], paired_by: Grade::default() })),
         (Scope::Capture, json(capture())),
         (Scope::Finding, json(finding())),
+        (Scope::Exchange, json(exchange())),
+        (Scope::Pause, json(pause())),
+        (Scope::Tap, json(tap())),
     ]
 }
 
@@ -60,6 +65,9 @@ fn flow() -> FlowReport {
             timeout_ns: Some(0),
             rnr_timer_us: Some(0),
             last_acked_psn: Some(0),
+            goodput_mbps: Some(0),
+            messages_completed: Some(0),
+            credits_least: Some(0),
             episodes: vec![EpisodeReport {
                 kind: Kind::Unexplained,
                 cause: Some(Cause::default()),
@@ -108,6 +116,7 @@ fn marks() -> MarksReport {
         cnp: span(),
         fatal_nak: span(),
         icrc_bad: span(),
+        wild: span(),
         dscp_change: span(),
         ttl_change: span(),
         vlan_change: span(),
@@ -141,6 +150,92 @@ fn capture() -> CaptureSummary {
         complete: true,
         problem: Some(String::new()),
         stopped: false,
+    }
+}
+
+fn exchange() -> ExchangeReport {
+    let frame = || FrameRef::Place(0);
+    ExchangeReport {
+        id: 0,
+        purpose: Purpose::Connect,
+        requester: String::new(),
+        responder: String::new(),
+        service: Some(String::new()),
+        service_port: Some(0),
+        requester_qp: Some(0),
+        responder_qp: Some(0),
+        terms: flow().cm,
+        traffic_class: Some(0),
+        state: State::Requested,
+        reject_code: Some(0),
+        reject_reason: Some(String::new()),
+        first_ns: 0,
+        last_ns: 0,
+        first_frame: frame(),
+        last_frame: frame(),
+        messages: vec![StepReport {
+            message: String::new(),
+            by_requester: true,
+            count: 0,
+            first_ns: 0,
+            first_frame: frame(),
+        }],
+    }
+}
+
+fn pause() -> PauseReport {
+    PauseReport {
+        priority: Some(0),
+        frames: 0,
+        resumes: 0,
+        quanta: 0,
+        stopped_100g_ns: 0,
+        stopped_400g_ns: 0,
+        first_ns: 0,
+        last_ns: 0,
+        first_frame: FrameRef::Place(0),
+        last_frame: FrameRef::Place(0),
+    }
+}
+
+fn tap() -> TapReport {
+    let outage = OutageReport {
+        dst_qp: 0,
+        packets: 0,
+        last_through_ns: Some(0),
+        first_lost_ns: 0,
+        last_lost_ns: 0,
+        first_through_ns: Some(0),
+        frames: vec![FrameRef::Place(0)],
+    };
+    TapReport {
+        from: String::new(),
+        to: String::new(),
+        src: String::new(),
+        dst: String::new(),
+        direction_by: DirectionBy::Unknown,
+        sent: 0,
+        received: 0,
+        lost: Some(0),
+        lost_by_kind: KindsReport::default(),
+        first_lost: outage.frames.clone(),
+        outages: vec![outage],
+        more_outages: 0,
+        missed: 0,
+        appeared: KindsReport::default(),
+        duplicated: 0,
+        damaged: 0,
+        ce_marked: 0,
+        reordered: 0,
+        outside: 0,
+        unseen_flows: 0,
+        unseen_packets: 0,
+        mirror_copies: 0,
+        owd_ns: Some(Spread::default()),
+        queueing_ns: Spread::default(),
+        clock_offset_ns: Some(0),
+        clock_uncertainty_ns: Some(0),
+        hurried: 0,
     }
 }
 

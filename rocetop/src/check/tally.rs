@@ -195,6 +195,9 @@ fn subject(scope: Scope, part: &Value) -> String {
         Scope::Totals => scope.word().to_owned(),
         Scope::Capture => text("path"),
         Scope::Connection => format!("connection {}", text("id")),
+        Scope::Exchange => format!("exchange {}, {} -> {}", text("id"), text("requester"), text("responder")),
+        Scope::Pause => format!("pauses of priority {}", text("priority")),
+        Scope::Tap => format!("{} -> {}, {} -> {}", text("from"), text("to"), text("src"), text("dst")),
         Scope::Finding => format!("{}: {}", text("code"), text("title")),
         Scope::Flow => {
             let epoch = part.get("epoch").and_then(Value::as_u64).filter(|&e| e != 0);

@@ -4,14 +4,13 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
-use anyhow::{Context, bail};
-use rocetop_analysis::Ledger;
-
 use super::input::Input;
 use super::write::is_read;
 use super::{Exit, quiet_pipe};
 use crate::check::{self, Expectation, Verdict, junit, table};
 use crate::source::CaptureSummary;
+use crate::taps::Taps;
+use anyhow::{Context, bail};
 
 /// Check captures against a file of expectations
 #[derive(Debug, clap::Args)]
@@ -28,6 +27,10 @@ pub struct Args {
     /// Print the figures that can be named and end
     #[arg(long, exclusive = true)]
     figures: bool,
+
+    /// Each FILE is a vantage point of its own: tap.NAME is what was lost between them, and the delays
+    #[arg(long, conflicts_with = "threads")]
+    taps: bool,
 
     #[command(flatten)]
     input: Input,
@@ -49,10 +52,11 @@ An expectation file:
   that = \"finding warning absent\"        # that bad or worse; or a code, or any
 
 flow.NAME is looked at in each flow, capture.NAME, connection.NAME and
-finding.NAME likewise. A short name such as retransmissions.total is summed over
-flows. --figures lists all names. where takes figures of the flow, and qpn and
-host for either end. What is null in the report is not known, and fails; what
-selects nothing fails, unless may_be_none = true.
+finding.NAME likewise, cm.NAME, pause.NAME and, with --taps, tap.NAME. A short
+name such as retransmissions.total is summed over flows. --figures lists all
+names. where takes figures of the flow, and qpn and host for either end. What is
+null in the report is not known, and fails; what selects nothing fails, unless
+may_be_none = true.
 
 Exit codes: 0 all hold, 1 some fail, 2 usage or I/O error or a fault in an
 expectation file, 3 a capture is cut or corrupt (whatever else).";
@@ -83,10 +87,9 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         File::create(path).map(|file| (file, name.to_string())).with_context(|| format!("cannot write {name}"))
     });
     let report = report.transpose()?;
-    let outcome = args.input.read()?;
-    let captures = &outcome.captures;
-    let names = captures.iter().map(|c| c.path.clone()).collect();
-    let verdicts = check::evaluate(&expectations, captures, &Ledger::new(&outcome.engine, names));
+    let taps = if args.taps { super::taps::read(&args.input, true)? } else { Taps::of_one(args.input.read()?) };
+    let captures = &taps.captures();
+    let verdicts = check::evaluate(&expectations, captures, &taps.ledgers(), &taps.between.rows);
     let judged: Vec<(&Expectation, &Verdict)> = expectations.iter().zip(&verdicts).collect();
     if let Some((file, name)) = report {
         let mut out = BufWriter::new(file);

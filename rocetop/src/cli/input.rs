@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
-use rocetop_analysis::{Config, Focus};
+use rocetop_analysis::{Config, Engine, Focus};
 use rocetop_parsers::{Bytes, Nanos};
 
 use crate::filter::Filter;
@@ -84,7 +84,18 @@ impl Input {
     pub(super) fn analyse(&self, timeline: Timeline, options: &Options) -> Outcome {
         let outcome = with_progress(|progress| run::run(timeline, options, progress));
         tell_problems(&outcome.captures);
+        self.tell_filtered(&outcome.captures, std::iter::once(&outcome.engine));
         outcome
+    }
+
+    /// Says on standard error that no frame passed the filter, where none did.
+    pub(super) fn tell_filtered<'e>(&self, captures: &[CaptureSummary], engines: impl Iterator<Item = &'e Engine>) {
+        let Some(filter) = &self.filter else { return };
+        let read: u64 = captures.iter().map(|c| c.frames).sum();
+        if read != 0 && engines.map(|engine| engine.totals().frames()).sum::<u64>() == 0 {
+            let hint = "of what is tagged or tunnelled a filter sees the outside";
+            anstream::eprintln!("rocetop: none of {read} frames passes the filter {filter:?} ({hint})");
+        }
     }
 
     /// Reads it all again for one connection. `false` where that cannot be done, or would not tell the same: then the

@@ -1,22 +1,28 @@
 //! `rocetop analyze --taps`: captures of the same traffic from several vantage points.
 
+use std::collections::BTreeSet;
 use std::io::{self, BufWriter, Write};
 
 use anyhow::{Context, ensure};
 use rocetop_analysis::Ledger;
 use rocetop_analysis::detect::Findings;
+use rocetop_analysis::taps::Between;
 
 use super::analyze::Args;
-use super::input::{tell_problems, with_progress};
+use super::input::{Input, tell_problems, with_progress};
 use super::{Exit, quiet_pipe};
 use crate::report::select::Selection;
 use crate::report::{taps as json, text};
 use crate::source::CaptureSummary;
 use crate::taps::{self, Taps};
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let (options, stop) = args.input.options(!args.no_stories)?;
-    let count = args.input.files.len();
+/// Reads captures as vantage points of their own.
+///
+/// # Errors
+/// One capture alone or too many, one that cannot be opened, a filter that is not valid.
+pub(super) fn read(input: &Input, stories: bool) -> anyhow::Result<Taps> {
+    let (options, stop) = input.options(stories)?;
+    let count = input.files.len();
     ensure!(
         count >= 2,
         "--taps compares captures of the same traffic: name two or more, each a vantage point of its own"
@@ -27,22 +33,41 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         taps::MOST
     );
     // So that the order in which they were named makes no difference.
-    let mut files = args.input.files.clone();
+    let mut files = input.files.clone();
     files.sort();
     let taps = with_progress(|progress| taps::run(&files, &options, &stop, progress))?;
-    let captures: Vec<CaptureSummary> = taps.outcomes.iter().flat_map(|o| &o.captures).cloned().collect();
+    let captures = taps.captures();
     tell_problems(&captures);
-    let names: Vec<String> = captures.iter().map(|c| c.path.clone()).collect();
-    let ledgers: Vec<Ledger<'_>> = taps.outcomes.iter().map(|o| Ledger::new(&o.engine, names.clone())).collect();
+    input.tell_filtered(&captures, taps.outcomes.iter().map(|o| &o.engine));
+    Ok(taps)
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+    let mut taps = read(&args.input, !args.no_stories)?;
+    let captures = taps.captures();
+    let mut between = std::mem::take(&mut taps.between);
+    let ledgers = taps.ledgers();
     let chosen = args.chosen();
-    let found: Vec<Findings> = ledgers.iter().map(|ledger| chosen.findings(ledger)).collect();
-    print(args, &taps, &captures, &ledgers, &found, chosen).or_else(quiet_pipe).context("cannot write the report")?;
+    let mut found: Vec<Findings> = ledgers.iter().map(|ledger| chosen.findings(ledger)).collect();
+    for (ledger, found) in ledgers.iter().zip(&mut found) {
+        between.tell(ledger, found);
+    }
+    if !chosen.is_all() {
+        let ways: BTreeSet<_> =
+            ledgers.iter().flat_map(|ledger| chosen.flows(ledger)).map(|flow| (flow.src, flow.dst)).collect();
+        between.rows.retain(|row| ways.contains(&(row.src.clone(), row.dst.clone())));
+    }
+    args.tell_unmatched(&ledgers);
+    print(args, &taps, &between, &captures, &ledgers, &found, chosen)
+        .or_else(quiet_pipe)
+        .context("cannot write the report")?;
     Ok(args.exit(&captures, &found))
 }
 
 fn print(
     args: &Args,
     taps: &Taps,
+    between: &Between,
     captures: &[CaptureSummary],
     ledgers: &[Ledger<'_>],
     found: &[Findings],
@@ -50,11 +75,11 @@ fn print(
 ) -> io::Result<()> {
     if args.json {
         let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-        json::write(&mut out, captures, ledgers, found, &taps.between, &chosen)?;
+        json::write(&mut out, captures, ledgers, found, between, &chosen)?;
         return out.flush();
     }
     let mut out = BufWriter::new(anstream::stdout().lock());
-    text::taps::write(&mut out, &taps.between)?;
+    text::taps::write(&mut out, between)?;
     let shown = text::Shown { chosen, top: args.top };
     for (n, ((outcome, ledger), found)) in taps.outcomes.iter().zip(ledgers).zip(found).enumerate() {
         if n != 0 {

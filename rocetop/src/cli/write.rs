@@ -27,6 +27,18 @@ pub(super) fn is_read<'a>(path: &Path, files: &'a [PathBuf]) -> Option<&'a PathB
 pub(super) struct Target {
     path: PathBuf,
     file: File,
+    /// It was not there before.
+    created: bool,
+}
+
+impl Drop for Target {
+    /// Whatever failed before anything was written leaves no file behind.
+    fn drop(&mut self) {
+        if self.created && self.file.metadata().is_ok_and(|m| m.is_file() && m.len() == 0) {
+            // There is nobody left to tell.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
 }
 
 /// Refuses captures that cannot be read a second time, before anybody waits for them.
@@ -50,12 +62,13 @@ impl Target {
     pub(super) fn open(path: &Path, input: &Input) -> anyhow::Result<Self> {
         ensure!(path.as_os_str() != "-", "--write needs the name of a file: standard output has the report");
         let name = path.display();
+        let created = !path.exists();
         let file = File::options().write(true).create(true).truncate(false).open(path);
         let file = file.with_context(|| format!("cannot write {name}"))?;
         if let Some(capture) = is_read(path, &input.files) {
             bail!("{name} is the capture {} that is read: --write needs another file", capture.display());
         }
-        Ok(Self { path: path.to_owned(), file })
+        Ok(Self { path: path.to_owned(), file, created })
     }
 
     /// Reads the captures again and writes what was chosen. Tells how much that was on standard error.

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Columns of a page: what a terminal has, and what fits in a mail.
 const COLUMNS: usize = 80;
@@ -55,12 +56,12 @@ impl<'a, W: Write> Page<'a, W> {
         pieces: impl Iterator<Item = &'t str>,
         between: &str,
     ) -> io::Result<()> {
-        let indent = label.chars().count();
+        let indent = label.width();
         let mut line = label.to_owned();
         let mut used = indent;
         let mut first = true;
-        for piece in pieces {
-            let width = piece.chars().count();
+        for piece in pieces.flat_map(|piece| parts(piece, COLUMNS.saturating_sub(indent))) {
+            let width = piece.width();
             if !first && used + between.len() + width > COLUMNS {
                 self.line(style, &line)?;
                 line = " ".repeat(indent);
@@ -83,6 +84,24 @@ impl<'a, W: Write> Page<'a, W> {
     }
 }
 
+/// A piece in parts of at most so many columns. A path stays whole: it is something to copy.
+fn parts(mut piece: &str, columns: usize) -> Vec<&str> {
+    let mut parts = Vec::new();
+    while piece.width() > columns && !piece.contains('/') {
+        let mut used = 0;
+        let fits = |&(_, c): &(usize, char)| {
+            used += c.width().unwrap_or(0);
+            used > columns
+        };
+        let Some((at, _)) = piece.char_indices().find(fits).filter(|&(at, _)| at != 0) else { break };
+        let (part, rest) = piece.split_at(at);
+        parts.push(part);
+        piece = rest;
+    }
+    parts.push(piece);
+    parts
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,5 +115,17 @@ mod tests {
         assert!(text.lines().all(|l| l.len() <= COLUMNS));
         assert_eq!(text.lines().count(), 2);
         assert!(text.lines().nth(1).unwrap().starts_with("       "));
+    }
+
+    #[test]
+    fn wide_and_long_words_stay_within_the_columns() {
+        let mut out = Vec::new();
+        let text = format!("{} {} {}", "\u{6f22}".repeat(30), "x".repeat(200), "\u{5b57}".repeat(90));
+        Page::new(&mut out).words(PLAIN, "Label  ", &text).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let widths: Vec<usize> = text.lines().map(UnicodeWidthStr::width).collect();
+        assert_eq!(widths, [67, 80, 80, 61, 79, 79, 41]);
+        let path = format!("/{}", "p".repeat(100));
+        assert_eq!(parts(&path, 73), [path.as_str()]);
     }
 }

@@ -300,6 +300,9 @@ fn sums<W: Write>(page: &mut Page<'_, W>, side: &Side<'_>, several: bool) -> io:
     line("Gap to NAK", spread(&story.nak_generation_ns, "measured"))?;
     line("NAK heeded", spread(&story.nak_reaction_ns, "measured"))?;
     line("Messages", spread(&story.message_ns, "answered"))?;
+    // Few receive requests left is what a sender waits for.
+    let scarce = story.credits_least.filter(|&credits| u64::from(credits) <= SCARCE);
+    line("Credits", scarce.map(|n| format!("down to room for {n} requests at the responder")).into_iter().collect())?;
     line("Round trip", spread(&story.rtt_ns, "measured"))?;
     line("Timeout", timeout(story))?;
     line("Not ready", rnr(story))?;
@@ -314,6 +317,9 @@ fn sums<W: Write>(page: &mut Page<'_, W>, side: &Side<'_>, several: bool) -> io:
     }
     line("At the end", end)
 }
+
+/// Receive requests of which a sender with several messages out may have to wait for the next.
+const SCARCE: u64 = 2;
 
 fn spread(times: &Spread, what: &str) -> Vec<String> {
     if times.count == 0 {
