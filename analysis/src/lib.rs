@@ -6,46 +6,17 @@
 //! pairs, never with packets.
 #![forbid(unsafe_code)]
 
-mod bins;
-mod cm;
-mod copies;
-mod flow;
-mod focus;
-mod headers;
-mod hunt;
-mod ledger;
-mod members;
-mod mix;
-mod notice;
-mod pairing;
-mod responses;
-mod seen;
-mod shard;
-mod tell;
-
 pub mod detect;
-pub mod doubles;
-mod engine;
+pub mod engine;
 pub mod event;
-pub mod exchanges;
-pub mod habits;
-pub mod marks;
-pub mod pauses;
+pub mod flow;
 pub mod report;
 pub mod story;
-pub mod survey;
 pub mod taps;
 pub mod totals;
-mod wild;
-pub mod words;
 
-pub use bins::Bins;
 pub use detect::{Finding, Severity};
-pub use engine::{Config, Engine, SHARDS};
+pub use engine::{Config, Engine, Evicted, Focus, Grade, SHARDS};
 pub use event::{FrameNo, Packet};
-pub use focus::Focus;
-pub use ledger::Ledger;
-pub use members::Members;
-pub use pairing::Grade;
-pub use shard::Evicted;
-pub use totals::Totals;
+pub use report::{Ledger, Members};
+pub use totals::{Bins, Totals};

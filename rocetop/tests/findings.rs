@@ -10,7 +10,7 @@ use std::path::Path;
 
 use rocetop::run::{self, Options};
 use rocetop::source::Timeline;
-use rocetop_analysis::exchanges::{ExchangeReport, State};
+use rocetop_analysis::engine::exchanges::{ExchangeReport, State};
 use rocetop_analysis::report::{FlowReport, FrameRef};
 use rocetop_analysis::{Engine, Ledger, Severity};
 

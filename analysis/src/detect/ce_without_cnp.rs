@@ -31,7 +31,7 @@ use super::kit::{counted, road};
 use super::{Finding, Judge, Rule, Severity};
 use crate::Ledger;
 use crate::report::FlowReport;
-use crate::survey::Survey;
+use crate::report::survey::Survey;
 
 pub(super) const RULE: Rule = Rule {
     code: "RT022",

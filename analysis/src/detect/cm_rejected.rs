@@ -26,7 +26,7 @@ use rocetop_parsers::ib::cm::rej::RejectReason;
 
 use super::{Finding, Judge, Rule, Severity};
 use crate::Ledger;
-use crate::exchanges::{Purpose, State};
+use crate::engine::exchanges::{Purpose, State};
 
 pub(super) const RULE: Rule = Rule {
     code: "RT050",

@@ -25,8 +25,8 @@ use std::collections::BTreeSet;
 
 use super::{Finding, Judge, Rule, Severity};
 use crate::Ledger;
-use crate::exchanges::{ExchangeReport, State};
-use crate::survey::Survey;
+use crate::engine::exchanges::{ExchangeReport, State};
+use crate::report::survey::Survey;
 
 pub(super) const RULE: Rule = Rule {
     code: "RT051",

@@ -27,8 +27,8 @@
 use super::kit::counted;
 use super::{Finding, Judge, Rule, Severity};
 use crate::Ledger;
-use crate::mix::Foreign;
-use crate::survey::{Class, Survey};
+use crate::report::survey::{Class, Survey};
+use crate::totals::mix::Foreign;
 
 pub(super) const RULE: Rule = Rule {
     code: "RT035",

@@ -24,7 +24,7 @@
 
 use super::{Finding, Judge, Rule, Severity};
 use crate::Ledger;
-use crate::survey::{Pair, Survey};
+use crate::report::survey::{Pair, Survey};
 
 pub(super) const RULE: Rule = Rule {
     code: "RT026",

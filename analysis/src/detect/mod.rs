@@ -54,10 +54,10 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::Ledger;
-use crate::marks::SpanReport;
+use crate::flow::marks::SpanReport;
+use crate::report::survey::Survey;
 use crate::report::{ConnectionReport, FlowReport, FrameRef};
 use crate::story::StoryReport;
-use crate::survey::Survey;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

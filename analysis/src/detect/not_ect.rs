@@ -25,7 +25,7 @@
 
 use super::{Finding, Judge, Rule, Severity};
 use crate::Ledger;
-use crate::survey::Survey;
+use crate::report::survey::Survey;
 
 pub(super) const RULE: Rule = Rule {
     code: "RT027",

@@ -29,7 +29,7 @@
 
 use super::{Finding, Judge, Rule, Severity};
 use crate::Ledger;
-use crate::survey::{Pair, Survey};
+use crate::report::survey::{Pair, Survey};
 
 pub(super) const RULE: Rule = Rule {
     code: "RT045",

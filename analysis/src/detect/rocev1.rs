@@ -23,7 +23,7 @@
 use super::kit::counted;
 use super::{Finding, Judge, Rule, Severity};
 use crate::Ledger;
-use crate::survey::Survey;
+use crate::report::survey::Survey;
 
 pub(super) const RULE: Rule = Rule {
     code: "RT036",

@@ -31,7 +31,7 @@ use std::collections::BTreeSet;
 use super::kit::time;
 use super::{Finding, Judge, Rule, Severity};
 use crate::Ledger;
-use crate::survey::{Survey, Work};
+use crate::report::survey::{Survey, Work};
 
 pub(super) const RULE: Rule = Rule {
     code: "RT028",
@@ -52,11 +52,13 @@ fn judge(survey: &Survey, _: &Ledger<'_>, report: &mut dyn FnMut(Finding)) {
     compare(survey, report);
 }
 
+/// One end of a flow.
+type End = fn(&Work) -> &str;
+
 fn compare(survey: &Survey, report: &mut dyn FnMut(Finding)) {
     let mut told = BTreeSet::new();
-    let ends: [(fn(&Work) -> &str, fn(&Work) -> &str, &str, &str); 2] =
-        [(|w| &w.src, |w| &w.dst, "sends", "to"), (|w| &w.dst, |w| &w.src, "receives", "from")];
-    for (here, there, does, way) in ends {
+    let [src, dst]: [End; 2] = [|w| &w.src, |w| &w.dst];
+    for (here, there, does, way) in [(src, dst, "sends", "to"), (dst, src, "receives", "from")] {
         let mut works: Vec<&Work> = survey.works.iter().collect();
         works.sort_by(|a, b| here(a).cmp(here(b)));
         for all in works.chunk_by(|a, b| here(a) == here(b)) {

@@ -7,7 +7,7 @@ use rocetop_parsers::icrc::Icrc;
 use rocetop_parsers::{Facts, Psn};
 
 use crate::event::{FrameNo, Packet};
-use crate::headers::{Outer, Place};
+use crate::flow::headers::{Outer, Place};
 
 /// What a packet is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

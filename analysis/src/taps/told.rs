@@ -2,7 +2,7 @@
 
 use super::report::{Between, TapReport};
 use crate::detect::{Finding, Findings};
-use crate::ledger::Ledger;
+use crate::report::Ledger;
 
 /// Findings about losses of which one tap alone cannot say what was lost.
 const DOUBTFUL: [&str; 3] = ["RT001", "RT003", "RT009"];

@@ -30,7 +30,7 @@ pub(super) struct Twins {
 }
 
 /// Time within which one tap delivers the copy of a frame from another port, and the double of a frame that looks
-/// exactly the same: as [`crate::copies`].
+/// exactly the same: as [`crate::flow::copies`].
 const MIRRORED_WITHIN: i64 = 20_000_000;
 const DOUBLED_WITHIN: i64 = 100_000;
 /// Packets that are evidence enough for a mirror.

@@ -1,7 +1,7 @@
 //! Packets for tests: the facts that a tap would have seen, built by hand.
 
 use rocetop_analysis::Ledger;
-use rocetop_analysis::exchanges::ExchangeReport;
+use rocetop_analysis::engine::exchanges::ExchangeReport;
 use rocetop_analysis::report::{ConnectionReport, FlowReport, TotalsReport};
 use rocetop_analysis::{Config, Engine, Finding, FrameNo, Packet, Severity};
 use rocetop_parsers::facts::{Class, Flags};

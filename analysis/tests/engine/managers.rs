@@ -1,7 +1,7 @@
 //! The life of connections as their managers tell it.
 
 use rocetop_analysis::Severity;
-use rocetop_analysis::exchanges::{Purpose, State};
+use rocetop_analysis::engine::exchanges::{Purpose, State};
 use rocetop_analysis::report::FrameRef;
 use rocetop_parsers::ib::cm::dreq::Dreq;
 use rocetop_parsers::ib::cm::rej::{Rej, RejectReason};

@@ -3,14 +3,14 @@
 
 use rocetop_analysis::Grade;
 use rocetop_analysis::detect::{Evidence, Finding, Severity};
-use rocetop_analysis::exchanges::{CmTerms, ExchangeReport, Purpose, State, StepReport};
-use rocetop_analysis::habits::{HabitsReport, ReactionReport};
-use rocetop_analysis::marks::{MarksReport, SpanReport, StuckReport};
-use rocetop_analysis::pauses::PauseReport;
+use rocetop_analysis::engine::exchanges::{CmTerms, ExchangeReport, Purpose, State, StepReport};
+use rocetop_analysis::flow::habits::{HabitsReport, ReactionReport};
+use rocetop_analysis::flow::marks::{MarksReport, SpanReport, StuckReport};
 use rocetop_analysis::report::{ConnectionReport, FlowReport, FrameRef, RateReport, TotalsReport, VlanReport};
 use rocetop_analysis::story::StoryReport;
 use rocetop_analysis::story::report::{Cause, EpisodeReport, Kind, NearEvidence, Spread};
 use rocetop_analysis::taps::{DirectionBy, KindsReport, OutageReport, TapReport};
+use rocetop_analysis::totals::pauses::PauseReport;
 use rocetop_parsers::Bytes;
 use rocetop_parsers::ib::opcode::Opcode;
 use serde_json::{Map, Value};

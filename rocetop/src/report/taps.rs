@@ -5,10 +5,10 @@ use std::io::{self, Write};
 
 use rocetop_analysis::Ledger;
 use rocetop_analysis::detect::Findings;
-use rocetop_analysis::exchanges::ExchangeReport;
-use rocetop_analysis::pauses::PauseReport;
+use rocetop_analysis::engine::exchanges::ExchangeReport;
 use rocetop_analysis::report::{ConnectionReport, FlowReport, TotalsReport};
 use rocetop_analysis::taps::Between;
+use rocetop_analysis::totals::pauses::PauseReport;
 use rocetop_analysis::{Finding, taps::TapReport};
 use serde::Serialize;
 

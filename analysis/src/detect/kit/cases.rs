@@ -1,7 +1,7 @@
 //! Cases made by hand, for the tests of detectors.
 
 use super::super::{Case, Finding, Judge, Rule};
-use crate::pairing::Grade;
+use crate::engine::Grade;
 use crate::report::{ConnectionReport, FlowReport, FrameRef, NaksReport, RequestsReport, ResponsesReport};
 use crate::story::StoryReport;
 use crate::story::report::{Cause, EpisodeReport, Kind};

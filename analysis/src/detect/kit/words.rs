@@ -1,7 +1,7 @@
 //! Figures as titles have them.
 
 use crate::report::FlowReport;
-pub(in crate::detect) use crate::words::{count, counted};
+pub(in crate::detect) use crate::report::words::{count, counted};
 
 /// A length of time in three digits: `655 ms`, `8.59 s`, `4.1 us`.
 pub(in crate::detect) fn time(ns: u64) -> String {

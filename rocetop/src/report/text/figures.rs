@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-pub(crate) use rocetop_analysis::words::{count, counted};
+pub(crate) use rocetop_analysis::report::words::{count, counted};
 
 /// Decimal units, three digits: `999 B`, `31.9 kB`, `6.24 MB`.
 pub(super) fn bytes(n: u64) -> String {

@@ -6,11 +6,11 @@ use rocetop_parsers::fold::numbered;
 use rocetop_parsers::ib::aeth::{NakCode, Syndrome};
 use rocetop_parsers::ib::opcode::{Opcode, Operation, Traits};
 
-use crate::copies::Again;
 use crate::event::Packet;
+use crate::flow::copies::Again;
+use crate::flow::habits::{self, Habits};
+use crate::flow::marks::{Mark, Marks};
 use crate::flow::{Flow, message_bytes};
-use crate::habits::{self, Habits};
-use crate::marks::{Mark, Marks};
 
 impl Flow {
     /// Looks for what is rare, after the packet was accounted.

@@ -12,8 +12,8 @@ use rocetop_parsers::fold::{Tally, numbered};
 use rocetop_parsers::ib::opcode::{Opcode, Traits};
 use rocetop_parsers::{Bytes, Facts, Nanos};
 
+use crate::flow::headers::{Few, Place};
 use crate::flow::message_bytes;
-use crate::headers::{Few, Place};
 
 /// What makes two packets of one flow the same packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -16,10 +16,10 @@ use rocetop_parsers::ib::opcode::{Opcode, Traits};
 use rocetop_parsers::icrc::Icrc;
 use rocetop_parsers::{Addr, Nanos};
 
-use crate::copies::Identity;
 use crate::event::{FrameNo, Packet};
 use crate::flow::Key;
-use crate::headers::{Outer, Place};
+use crate::flow::copies::Identity;
+use crate::flow::headers::{Outer, Place};
 
 /// Time within which a capture delivers the double of a frame that looks exactly the same. A network card's or bridge's
 /// double is microseconds apart; a sender's repeat waits at least a round trip.

@@ -6,9 +6,9 @@ use rocetop_parsers::ib::aeth::{NakCode, Syndrome, rnr_timer_us};
 use rocetop_parsers::ib::opcode::{Operation, Traits, Transport};
 use rocetop_parsers::{Bytes, Facts};
 
-use crate::copies::Double;
 use crate::event::{FrameNo, Packet};
 use crate::flow::Flow;
+use crate::flow::copies::Double;
 use crate::report::FrameRef;
 use crate::story::{Answer, Around, Mark, Request, Sight, Stamp, Story, StoryReport, Telling, hops};
 

@@ -1,10 +1,15 @@
 //! Sums over all frames.
 
+mod bins;
+pub(crate) mod mix;
+pub mod pauses;
+
+pub use bins::Bins;
+
 use rocetop_parsers::facts::Class;
 use rocetop_parsers::ib::opcode::Opcode;
 use rocetop_parsers::{Bytes, Nanos};
 
-use crate::bins::Bins;
 use crate::event::Packet;
 
 /// Sums over all frames that were read.

@@ -9,16 +9,16 @@ use rocetop_parsers::ib::opcode::{Opcode, Traits, Transport};
 use rocetop_parsers::icrc::Icrc;
 use rocetop_parsers::{Bytes, Nanos};
 
-use crate::cm::Cm;
-use crate::doubles::{Doubles, Held};
 use crate::engine::Config;
+use crate::engine::Focus;
+use crate::engine::Grade;
+use crate::engine::cm::Cm;
+use crate::engine::doubles::{Doubles, Held};
+use crate::engine::exchanges::Exchanges;
 use crate::event::Packet;
-use crate::exchanges::Exchanges;
+use crate::flow::habits::is_slot;
+use crate::flow::marks::Mark;
 use crate::flow::{Flow, Index, Key, NONE};
-use crate::focus::Focus;
-use crate::habits::is_slot;
-use crate::marks::Mark;
-use crate::pairing::Grade;
 use crate::story::{Telling, Times};
 
 /// Flows that had to make room, so that the sums stay checkable.

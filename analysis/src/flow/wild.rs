@@ -14,7 +14,7 @@ use rocetop_parsers::{Nanos, Psn};
 
 use crate::event::Packet;
 use crate::flow::Flow;
-use crate::marks::Mark;
+use crate::flow::marks::Mark;
 
 /// PSNs that belong together: more than a window of 16 MB in 4 KiB packets.
 const NEAR: i32 = 1 << 12;

@@ -6,7 +6,7 @@
 use rocetop_parsers::ib::opcode::Traits;
 use rocetop_parsers::{Facts, Psn};
 
-use crate::seen::{Seen, Sight};
+use crate::flow::seen::{Seen, Sight};
 
 /// Accounting of one response space.
 #[derive(Clone, Debug)]

@@ -8,8 +8,8 @@ use rocetop_parsers::{Facts, Nanos, Psn};
 use serde::Serialize;
 
 use crate::event::{FrameNo, Packet};
-use crate::habits::Habits;
-use crate::headers::{Few, Outer};
+use crate::flow::habits::Habits;
+use crate::flow::headers::{Few, Outer};
 use crate::report::FrameRef;
 
 /// What is marked.

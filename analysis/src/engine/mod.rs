@@ -4,20 +4,31 @@
 //! the shards and gets their packets alone; [`Engine::merge`] puts the parts together. So one thread and many compute
 //! the same thing.
 
+mod cm;
+pub(crate) mod doubles;
+pub mod exchanges;
+mod focus;
+mod hunt;
+pub(crate) mod pairing;
+pub(crate) mod shard;
+
+pub use focus::Focus;
+pub use pairing::Grade;
+pub use shard::Evicted;
+
 use rocetop_parsers::facts::Class;
 use rocetop_parsers::icrc::Icrc;
 use rocetop_parsers::{Addr, Bytes, Detail, Facts, Nanos};
 
-use crate::doubles::Doubles;
+use crate::engine::doubles::Doubles;
+use crate::engine::shard::Shard;
 use crate::event::Packet;
 use crate::flow::Flow;
-use crate::focus::Focus;
-use crate::mix::Mix;
-use crate::pauses::Pauses;
-use crate::shard::{Evicted, Shard};
 use crate::story::Times;
 use crate::story::report::Spread;
 use crate::totals::Totals;
+use crate::totals::mix::Mix;
+use crate::totals::pauses::Pauses;
 
 /// Virtual shards.
 pub const SHARDS: usize = u64::BITS as usize;

@@ -1,17 +1,25 @@
 //! The figures of a run in the shape of the report contract (`rocetop.report/1`): integers, `None` for what cannot be
 //! known. Everything that shows flows (text, JSON, TUI, exporters) reads these and nothing else.
 
+mod ledger;
+mod members;
+pub mod survey;
+pub mod words;
+
+pub use ledger::Ledger;
+pub use members::Members;
+
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 
 use rocetop_parsers::ib::opcode::Opcode;
 
-use crate::exchanges::CmTerms;
-use crate::habits::HabitsReport;
-use crate::marks::{MarksReport, StuckReport};
-use crate::pairing::Grade;
-use crate::shard::Evicted;
+use crate::engine::Evicted;
+use crate::engine::Grade;
+use crate::engine::exchanges::CmTerms;
+use crate::flow::habits::HabitsReport;
+use crate::flow::marks::{MarksReport, StuckReport};
 use crate::story::StoryReport;
 use crate::story::report::Spread;
 

@@ -9,20 +9,20 @@ use rocetop_parsers::{Addr, Bytes, Nanos, Qpn};
 
 use crate::detect::{self, Findings};
 use crate::engine::Engine;
+use crate::engine::Focus;
+use crate::engine::Grade;
+use crate::engine::exchanges::{CmTerms, Exchange, ExchangeReport};
 use crate::event::FrameNo;
-use crate::exchanges::{CmTerms, Exchange, ExchangeReport};
+use crate::flow::marks::Mark;
 use crate::flow::{Flow, Index, NONE, SEVERAL};
-use crate::focus::Focus;
-use crate::marks::Mark;
-use crate::members::Members;
-use crate::mix::Mix;
-use crate::pairing::Grade;
-use crate::pauses::PauseReport;
+use crate::report::Members;
 use crate::report::{
     CapableReport, ConnectionReport, EcnReport, FlowReport, FrameRef, IcrcReport, NaksReport, Opcodes, RateReport,
     RequestsReport, ResponsesReport, TotalsReport, VlanReport,
 };
 use crate::totals::Totals;
+use crate::totals::mix::Mix;
+use crate::totals::pauses::PauseReport;
 
 /// Where a flow lives.
 type Seat = (u32, Index);
@@ -395,7 +395,7 @@ mod tests {
 
     #[test]
     fn what_flows_tell_stays_small() {
-        assert!(size_of::<crate::marks::Marks>() <= 112, "{}", size_of::<crate::marks::Marks>());
-        assert!(size_of::<crate::habits::Habits>() <= 512, "{}", size_of::<crate::habits::Habits>());
+        assert!(size_of::<crate::flow::marks::Marks>() <= 112, "{}", size_of::<crate::flow::marks::Marks>());
+        assert!(size_of::<crate::flow::habits::Habits>() <= 512, "{}", size_of::<crate::flow::habits::Habits>());
     }
 }

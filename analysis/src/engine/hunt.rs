@@ -6,10 +6,10 @@ use rocetop_parsers::fold::numbered;
 use rocetop_parsers::ib::opcode::{Traits, Transport};
 use rocetop_parsers::{Addr, sport};
 
+use crate::engine::pairing::{Grade, Hunt, VOTES, only_port, ports_verify};
+use crate::engine::shard::{Shard, hash_addresses, hash_key};
 use crate::event::Packet;
 use crate::flow::{Flow, Index, Key, NONE};
-use crate::pairing::{Grade, Hunt, VOTES, only_port, ports_verify};
-use crate::shard::{Shard, hash_addresses, hash_key};
 
 /// Unpaired flows of one address pair that are looked at; beyond this many, a match would prove little.
 const HUNTED: usize = 64;

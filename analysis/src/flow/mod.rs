@@ -1,21 +1,31 @@
 //! One direction of one queue pair's life, and what a packet does to it.
 
+pub(crate) mod copies;
+pub mod habits;
+pub(crate) mod headers;
+pub mod marks;
+mod notice;
+mod responses;
+mod seen;
+mod tell;
+mod wild;
+
 use rocetop_parsers::facts::{Class, Flags};
 use rocetop_parsers::fold::{Counters, Move, numbered};
 use rocetop_parsers::ib::aeth::Syndrome;
 use rocetop_parsers::ib::opcode::{Opcode, Operation, Traits, Transport};
 use rocetop_parsers::{Addr, Bytes, Facts, Nanos, Psn, Qpn};
 
-use crate::copies::{Again, Copies, Double, Identity, Share, Suspect};
-use crate::doubles::DOUBLED_WITHIN;
+use crate::engine::doubles::DOUBLED_WITHIN;
+use crate::engine::pairing::{Grade, Hunt};
 use crate::event::{FrameNo, Packet};
-use crate::headers::{Headers, Outer};
-use crate::marks::Marks;
-use crate::pairing::{Grade, Hunt};
-use crate::responses::Reads;
-use crate::seen::{self, Seen};
+use crate::flow::copies::{Again, Copies, Double, Identity, Share, Suspect};
+use crate::flow::headers::{Headers, Outer};
+use crate::flow::marks::Marks;
+use crate::flow::responses::Reads;
+use crate::flow::seen::Seen;
+use crate::flow::tell::Opening;
 use crate::story::{Sight, Story, Telling};
-use crate::tell::Opening;
 
 /// What tells flows apart: the two addresses, the destination queue pair, and how RoCE was carried.
 ///
