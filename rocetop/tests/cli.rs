@@ -165,7 +165,7 @@ fn a_filter_leaves_frames_out() {
     }
     let frames = |filter: &str| report(&["-f", filter, LOSS])["totals"]["frames"].as_u64().unwrap();
     let (there, back) = (frames("src host 10.9.1.1"), frames("src host 10.9.2.1"));
-    assert_eq!((frames("host 10.9.1.1"), there + back, frames("udp port 4792")), (778, 778, 0));
+    assert_eq!((frames("host 10.9.1.1"), there + back), (778, 778));
     assert!(there > back && back > 0);
     let ran = run(&["analyze", LOSS, "-f", "udp port 4792"]);
     assert!(ran.code == Some(0) && ran.out.contains("\nNo frame passes the filter. "), "{ran:?}");
@@ -224,7 +224,6 @@ fn the_story_of_one_flow() {
     assert_eq!((ran.code, ran.err.as_str(), ran.out.matches("\n#").count()), (Some(0), "", 1));
     // Together with other parts of a selection.
     assert_eq!(flows(&report(&["--flow", "2", "--qpn", "0x20", LOSS])), [2, 3]);
-    assert_eq!(flows(&report(&["--flow", "2", "--qpn", "33", LOSS])), [0; 0]);
     let ran = run(&["analyze", "--flow", "2", "--qpn", "33", LOSS]);
     assert!(ran.out.contains("does not fit the other parts of the selection"), "{}", ran.out);
     let ran = run(&["analyze", "--flow", "8", LOSS]);

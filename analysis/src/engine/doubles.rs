@@ -204,7 +204,7 @@ impl Doubles {
         let State::Holding(held) = &mut pair.state else {
             if double {
                 self.latest = Some(packet.frame);
-                self.copies += 1;
+                self.copies += u64::from(packet.icrc != Icrc::Bad);
             } else {
                 pair.doubt();
             }
@@ -289,9 +289,9 @@ impl Pair {
         let state = if doubled { State::Doubled } else { State::Single };
         let State::Holding(mut held) = std::mem::replace(&mut self.state, state) else { return Vec::new() };
         if doubled {
-            let all = held.len();
+            // Damaged ones are counted as such.
+            *copies += held.iter().filter(|h| h.double && h.packet.icrc != Icrc::Bad).count() as u64;
             held.retain(|h| !h.double);
-            *copies += (all - held.len()) as u64;
         } else {
             self.recent = VecDeque::new();
         }

@@ -86,6 +86,8 @@ pub(crate) struct Shard {
     hand: usize,
     /// Some packet had to wait until the next one told what it was.
     doubts: bool,
+    /// Those that wait, and those that nothing told of.
+    pub(crate) wild: u64,
     stories: Stories,
     /// Dropped because the table was full.
     pub(crate) evicted: Evicted,
@@ -129,6 +131,7 @@ impl Shard {
             idle: config.idle,
             hand: 0,
             doubts: false,
+            wild: 0,
             stories: Stories { on: config.stories, room: ROOM, focus: config.focus, focus_room: FOCUS_ROOM },
             evicted: Evicted::default(),
             aged_out: Evicted::default(),
@@ -226,6 +229,7 @@ impl Shard {
         if !strange && traits.any(Traits::AETH | Traits::RESPONSE) {
             let waited = self.flows.get_mut(peer as usize).and_then(|peer| peer.confirmed_by(packet));
             if let Some(waited) = waited {
+                self.wild -= 1;
                 self.account(peer, &waited, waited.facts.opcode.traits(), messages);
             }
         }
@@ -234,7 +238,9 @@ impl Shard {
         }
         self.doubts = true;
         let (take, before) = self.flows.get_mut(index as usize)?.vet(packet, traits, strange);
+        self.wild += u64::from(!take);
         if let Some(before) = before {
+            self.wild -= 1;
             // Of two that agree and one before them, that one was wild.
             let index = if lone && self.flows.get(index as usize)?.is_far(&before) {
                 self.renew(index, &before)
@@ -245,7 +251,9 @@ impl Shard {
             // It told of the one before, but may be wild itself.
             let index = self.find(&key, hash_key(&key))?;
             let strange = self.is_strange(index, packet, traits);
-            return self.flows.get_mut(index as usize)?.vet(packet, traits, strange).0.then_some(index);
+            let (take, _) = self.flows.get_mut(index as usize)?.vet(packet, traits, strange);
+            self.wild += u64::from(!take);
+            return take.then_some(index);
         }
         take.then_some(index)
     }

@@ -119,6 +119,7 @@ impl<'a> Ledger<'a> {
             other_frames: t.other,
             undecodable_frames: t.undecodable,
             mirror_copies: self.mirror_copies,
+            wild: self.engine.shards().iter().map(|s| s.wild).sum(),
             icrc: IcrcReport { ok, bad, unknown },
             ecn: EcnReport { not_ect, ect0, ect1, ce },
             cnp: t.cnps(),

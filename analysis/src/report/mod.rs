@@ -36,6 +36,8 @@ pub struct TotalsReport {
     pub other_frames: u64,
     pub undecodable_frames: u64,
     pub mirror_copies: u64,
+    /// Packets of cut frames that fit nothing before or behind them, left out of flow accounting.
+    pub wild: u64,
     pub icrc: IcrcReport,
     pub ecn: EcnReport,
     pub cnp: u64,
@@ -64,6 +66,7 @@ impl TotalsReport {
         self.other_frames += other.other_frames;
         self.undecodable_frames += other.undecodable_frames;
         self.mirror_copies += other.mirror_copies;
+        self.wild += other.wild;
         self.icrc.ok += other.icrc.ok;
         self.icrc.bad += other.icrc.bad;
         self.icrc.unknown += other.icrc.unknown;

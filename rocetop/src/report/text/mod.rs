@@ -109,6 +109,7 @@ fn sums<W: Write>(page: &mut Page<'_, W>, t: &TotalsReport, captures: &[CaptureS
         some(t.other_frames, "other"),
         some(t.undecodable_frames, "undecodable"),
         some(t.mirror_copies, "second copies, left out"),
+        some(t.wild, "damaged as it seems, left out"),
     ];
     frames.extend(rest.into_iter().flatten());
     page.figures(PLAIN, "Frames   ", &frames)?;

@@ -124,7 +124,7 @@ mod tests {
         Page::new(&mut out).words(PLAIN, "Label  ", &text).unwrap();
         let text = String::from_utf8(out).unwrap();
         let widths: Vec<usize> = text.lines().map(UnicodeWidthStr::width).collect();
-        assert_eq!(widths, [67, 80, 80, 61, 79, 79, 41]);
+        assert_eq!(widths, [67, 80, 80, 61, 79, 79, 43]);
         let path = format!("/{}", "p".repeat(100));
         assert_eq!(parts(&path, 73), [path.as_str()]);
     }
