@@ -1,0 +1,15 @@
+//! Congestion control and a simulated RoCE fabric.
+//!
+//! Owns: topologies, traffic, switches, NICs, congestion controls and the engine that plays them in time.
+//! May use: `rocetop-parsers`. Pure: no I/O, no clock, no threads. All that is drawn comes from one seed, and state
+//! that decides the order of things is made of integers or of exactly rounded operations (`+ - * /`, square roots): the
+//! same seed gives the same bytes on every machine.
+#![forbid(unsafe_code)]
+
+pub mod cc;
+pub mod rng;
+pub mod routing;
+pub mod table;
+pub mod topology;
+pub mod units;
+pub mod workload;
