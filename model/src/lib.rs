@@ -7,9 +7,13 @@
 #![forbid(unsafe_code)]
 
 pub mod cc;
+pub mod engine;
+pub mod nic;
 pub mod rng;
 pub mod routing;
+pub mod switch;
 pub mod table;
 pub mod topology;
 pub mod units;
+pub mod wire;
 pub mod workload;

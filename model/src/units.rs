@@ -1,7 +1,7 @@
 //! Units of the model: picoseconds, bits per second, cable lengths. Bytes are the parsers' own.
 
 use std::fmt;
-use std::ops::{Add, AddAssign, Sub};
+use std::ops::{Add, AddAssign, Index, IndexMut, Sub};
 
 pub use rocetop_parsers::units::{Bytes, Psn, Qpn};
 
@@ -194,6 +194,89 @@ impl Priority {
     }
 }
 
+/// One value for each priority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Each<T>(pub [T; Priority::COUNT]);
+
+impl<T> Index<Priority> for Each<T> {
+    type Output = T;
+    #[inline(always)]
+    #[allow(clippy::indexing_slicing, reason = "a priority is below eight")]
+    fn index(&self, priority: Priority) -> &T {
+        &self.0[usize::from(priority.0 & 7)]
+    }
+}
+
+impl<T> IndexMut<Priority> for Each<T> {
+    #[inline(always)]
+    #[allow(clippy::indexing_slicing, reason = "a priority is below eight")]
+    fn index_mut(&mut self, priority: Priority) -> &mut T {
+        &mut self.0[usize::from(priority.0 & 7)]
+    }
+}
+
+/// A set of priorities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[repr(transparent)]
+pub struct Priorities(pub u8);
+
+impl Priorities {
+    /// No priority.
+    pub const NONE: Self = Self(0);
+    /// All eight.
+    pub const ALL: Self = Self(0xff);
+
+    /// Whether there is none.
+    #[must_use]
+    #[inline(always)]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether it has `priority`.
+    #[must_use]
+    #[inline(always)]
+    pub const fn has(self, priority: Priority) -> bool {
+        self.0 & priority.bit() != 0
+    }
+
+    /// With `priority`.
+    #[must_use]
+    #[inline(always)]
+    pub const fn with(self, priority: Priority) -> Self {
+        Self(self.0 | priority.bit())
+    }
+
+    /// Without those of `other`.
+    #[must_use]
+    #[inline(always)]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// Those in both.
+    #[must_use]
+    #[inline(always)]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// The highest.
+    #[must_use]
+    #[inline(always)]
+    pub const fn highest(self) -> Option<Priority> {
+        match self.0 {
+            0 => None,
+            bits => Some(Priority(7 - bits.leading_zeros() as u8)),
+        }
+    }
+
+    /// All of them, the lowest first.
+    pub fn iter(self) -> impl Iterator<Item = Priority> {
+        (0..8).map(Priority).filter(move |priority| self.has(*priority))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,6 +298,15 @@ mod tests {
         // SYSTEMS F11: 400G x 30 ms.
         assert_eq!(Rate::gbps(400).bytes_in(Time::ms(30)), Bytes(1_500_000_000));
         assert_eq!(Metres(3_000_000).delay(), Time::ms(15));
+    }
+
+    #[test]
+    fn sets_of_priorities() {
+        let set = Priorities::NONE.with(Priority::new(3)).with(Priority::new(6));
+        assert_eq!(set, Priorities(0b0100_1000));
+        assert_eq!(set.highest(), Some(Priority::new(6)));
+        assert_eq!(set.without(Priorities(0x40)).iter().collect::<Vec<_>>(), [Priority::new(3)]);
+        assert_eq!(Priorities::NONE.highest(), None);
     }
 
     #[test]

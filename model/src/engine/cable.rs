@@ -1,0 +1,131 @@
+//! Sending a frame and receiving it at the other end.
+
+use super::State;
+use super::event::{Event, Kind};
+use super::packet::{PacketId, What};
+use crate::topology::PortId;
+use crate::units::Priorities;
+use crate::wire;
+
+impl State {
+    /// Puts a frame on the cable of an idle port.
+    #[inline]
+    pub(crate) fn transmit(&mut self, at: PortId, id: PacketId) {
+        let port = &mut self.ports[at];
+        let packet = &mut self.packets[id];
+        let bytes = packet.size + wire::GAP;
+        debug_assert!(port.busy <= self.now, "two frames at once");
+        port.busy = self.now + port.time_for(bytes);
+        port.sent += u64::from(bytes);
+        port.frames += 1;
+        packet.arrive = port.busy + port.delay;
+        let arrive = packet.arrive;
+        if port.cable.push(&mut self.packets, id) {
+            self.events.push(arrive, Event::new(Kind::Arrive, at.0));
+        }
+    }
+
+    /// The first frame on the cable of `from` has reached the other end.
+    #[inline]
+    pub(crate) fn arrive(&mut self, from: PortId) {
+        let port = &mut self.ports[from];
+        let Some(id) = port.cable.pop(&self.packets) else { return };
+        let (at, node) = (port.peer, port.neighbour);
+        if !port.cable.is_empty() {
+            self.events.push(self.packets[port.cable.head].arrive, Event::new(Kind::Arrive, from.0));
+        }
+        if self.packets[id].what == What::Pause {
+            return self.paused(at, id);
+        }
+        self.hops += 1;
+        match self.fabric.switch(node) {
+            Some(_) => self.forward(at, node, id),
+            None => self.receive(at, id),
+        }
+    }
+
+    /// Makes sure that a port which has something to send gets to it.
+    #[inline]
+    pub(crate) fn kick(&mut self, at: PortId) {
+        let port = &mut self.ports[at];
+        if port.freeing {
+            return;
+        }
+        if port.busy > self.now {
+            port.freeing = true;
+            let busy = port.busy;
+            self.events.push(busy, Event::new(Kind::Free, at.0));
+        } else {
+            self.serve(at);
+        }
+    }
+
+    /// A port is done with a frame.
+    #[inline]
+    pub(crate) fn free(&mut self, at: PortId) {
+        self.ports[at].freeing = false;
+        self.serve(at);
+    }
+
+    /// Sends the next frame of an idle port, if there is one that may go.
+    fn serve(&mut self, at: PortId) {
+        if !self.ports[at].due.is_empty() {
+            self.send_pause(at);
+        } else if at.0 < self.fabric.hosts() {
+            self.serve_host(at);
+        } else if !self.ports[at].ready().is_empty() {
+            self.serve_switch(at);
+        }
+        let port = &mut self.ports[at];
+        let more = !port.ready().is_empty() || !port.due.is_empty();
+        if (more || (at.0 < self.fabric.hosts() && self.host_waits(at))) && !self.ports[at].freeing {
+            let port = &mut self.ports[at];
+            port.freeing = true;
+            let busy = port.busy;
+            self.events.push(busy, Event::new(Kind::Free, at.0));
+        }
+    }
+
+    /// Tells the other end which priorities to stop and which to let go: one frame speaks for all (IEEE 802.1Qbb).
+    fn send_pause(&mut self, at: PortId) {
+        let port = &mut self.ports[at];
+        let said = port.due;
+        let stop = port.stopped.and(said);
+        port.due = Priorities::NONE;
+        self.count.pauses += u64::from(stop.0.count_ones());
+        let frame = super::packet::Packet {
+            sent: self.now,
+            seq: u32::from(said.0) | u32::from(stop.0) << 8,
+            size: wire::PAUSE,
+            what: What::Pause,
+            ..Default::default()
+        };
+        let id = self.packets.add(frame);
+        self.transmit(at, id);
+    }
+
+    /// A PFC frame has come in by `at`. What it pauses stays paused until another frame lets it go: a real sender repeats
+    /// its frame before the pause runs out.
+    fn paused(&mut self, at: PortId, id: PacketId) {
+        let seq = self.packets[id].seq;
+        self.packets.drop(id);
+        let (said, stop) = (Priorities(seq as u8), Priorities((seq >> 8) as u8));
+        let now = self.now;
+        let port = &mut self.ports[at];
+        let before = port.paused;
+        port.paused = Priorities(port.paused.without(said).0 | stop.0);
+        let after = port.paused;
+        for priority in Priorities(before.0 ^ after.0).iter() {
+            let clock = &mut self.counters[at].pause[priority];
+            if after.has(priority) {
+                clock.since = now;
+                clock.times += 1;
+            } else {
+                clock.total += now.since(clock.since);
+            }
+        }
+        if !before.without(after).is_empty() {
+            self.kick(at);
+        }
+    }
+}

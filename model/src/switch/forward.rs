@@ -1,0 +1,155 @@
+//! A frame's way through a switch.
+
+use crate::engine::State;
+use crate::engine::eyes::Eyes;
+use crate::engine::packet::PacketId;
+use crate::switch::ecn::At;
+use crate::topology::{NodeId, PortId};
+use crate::units::Priorities;
+
+impl State {
+    /// A frame has come in by `ingress`, a port of the switch `node`.
+    #[inline]
+    pub(crate) fn forward(&mut self, ingress: PortId, node: NodeId, id: PacketId) {
+        let (to, entropy, priority) = {
+            let packet = &self.packets[id];
+            (packet.dst, packet.entropy, packet.priority)
+        };
+        let hops = self.fabric.next_hops(node, to);
+        let out = if hops.count > 1 {
+            let mut eyes = Eyes { now: self.now, ports: &self.ports, chance: &mut self.ways };
+            self.router.choose(&mut eyes, node, to, entropy, hops)
+        } else {
+            hops.first
+        };
+        let port = &self.ports[out];
+        if port.idle(self.now)
+            && port.waiting.is_empty()
+            && port.due.is_empty()
+            && !port.paused.has(priority)
+            && hops.count > 0
+        {
+            return self.transmit(out, id);
+        }
+        if hops.count == 0 || !self.admit(ingress, out, node, id) {
+            self.count.drops += 1;
+            self.counters[ingress].drops += 1;
+            self.packets.drop(id);
+            return;
+        }
+        if self.settings.switch.mark_at == At::Enqueue {
+            self.mark(out, id);
+        }
+        let packet = &mut self.packets[id];
+        packet.ingress = ingress;
+        let port = &mut self.ports[out];
+        port.enqueue(&mut self.packets, id);
+        if !port.paused.has(priority) {
+            self.kick(out);
+        }
+    }
+
+    /// Takes a frame on account of the port it came in by; whether there was room. Tells the other end to stop when the
+    /// account is full.
+    fn admit(&mut self, ingress: PortId, out: PortId, node: NodeId, id: PacketId) -> bool {
+        let (size, priority) = (self.packets[id].size, self.packets[id].priority);
+        let Some(switch) = self.fabric.switch(node) else { return false };
+        let buffer = &self.settings.switch.buffer;
+        let pool = &mut self.pools[switch];
+        let threshold = pool.threshold(buffer.alpha_256);
+        let lossless = self.settings.switch.lossless.has(priority);
+        if !lossless {
+            let queue = u64::from(self.ports[out].queues[priority].bytes) + u64::from(size);
+            if queue > threshold || pool.used + u64::from(size) > pool.size {
+                return false;
+            }
+            pool.used += u64::from(size);
+            self.ports[ingress].held[priority].shared += size;
+            return true;
+        }
+        let port = &mut self.ports[ingress];
+        let held = &mut port.held[priority];
+        let fits = held.room == 0
+            && u64::from(held.shared) + u64::from(size) <= threshold
+            && pool.used + u64::from(size) <= pool.size;
+        if fits {
+            held.shared += size;
+            pool.used += u64::from(size);
+            return true;
+        }
+        let room = u64::from(held.room) + u64::from(size) <= u64::from(port.headroom);
+        if room {
+            held.room += size;
+        }
+        if !port.stopped.has(priority) {
+            port.stopped = port.stopped.with(priority);
+            port.due = port.due.with(priority);
+            self.kick(ingress);
+        }
+        room
+    }
+
+    /// Gives back what a frame that begins to leave held, and lets the other end go on when the account allows it.
+    #[inline]
+    fn release(&mut self, id: PacketId) {
+        let packet = &self.packets[id];
+        let (ingress, size, priority) = (packet.ingress, packet.size, packet.priority);
+        let node = self.ports[self.ports[ingress].peer].neighbour;
+        let Some(switch) = self.fabric.switch(node) else { return };
+        let port = &mut self.ports[ingress];
+        let held = &mut port.held[priority];
+        let from_room = held.room.min(size);
+        held.room -= from_room;
+        let from_shared = size - from_room;
+        debug_assert!(held.shared >= from_shared, "more leaves than came");
+        held.shared -= from_shared;
+        let pool = &mut self.pools[switch];
+        pool.used -= u64::from(from_shared);
+        if port.stopped.has(priority) && held.room == 0 {
+            let buffer = &self.settings.switch.buffer;
+            let threshold = pool.threshold(buffer.alpha_256);
+            if held.shared == 0 || u64::from(held.shared) + buffer.hysteresis.0 <= threshold {
+                port.stopped = port.stopped.without(Priorities(priority.bit()));
+                port.due = port.due.with(priority);
+                self.kick(ingress);
+            }
+        }
+    }
+
+    /// Sends the next frame of an idle port that has one.
+    #[inline]
+    pub(crate) fn serve_switch(&mut self, at: PortId) {
+        let port = &mut self.ports[at];
+        let Some(priority) = self.settings.switch.scheduler.next(port, &self.packets) else { return };
+        let queue = &mut port.queues[priority];
+        let Some(id) = queue.list.pop(&self.packets) else { return };
+        let size = self.packets[id].size;
+        queue.bytes -= size;
+        port.queued -= size;
+        if queue.list.is_empty() {
+            queue.deficit = 0;
+            port.waiting = port.waiting.without(Priorities(priority.bit()));
+        }
+        if self.settings.switch.mark_at == At::Dequeue {
+            self.mark(at, id);
+        }
+        self.transmit(at, id);
+        self.release(id);
+    }
+
+    /// Marks a packet by the length of its queue.
+    #[inline]
+    fn mark(&mut self, at: PortId, id: PacketId) {
+        let packet = &mut self.packets[id];
+        let bytes = self.ports[at].queues[packet.priority].bytes;
+        let ramp = &self.ramps[at];
+        if ramp.above(bytes)
+            && self.settings.switch.marked.has(packet.priority)
+            && ramp.marks(bytes, self.marks.next() >> 8)
+        {
+            let node = self.ports[self.ports[at].peer].neighbour;
+            packet.marked = self.fabric.tier(node);
+            self.counters[at].marks += 1;
+        }
+    }
+}
