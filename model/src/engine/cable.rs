@@ -18,28 +18,23 @@ impl State {
         port.busy = self.now + port.time_for(bytes);
         port.sent += u64::from(bytes);
         port.frames += 1;
-        packet.arrive = port.busy + port.delay;
-        let arrive = packet.arrive;
-        if port.cable.push(&mut self.packets, id) {
-            self.events.push(arrive, Event::new(Kind::Arrive, at.0));
-        }
+        packet.ingress = port.peer;
+        packet.node = port.neighbour;
+        let arrive = port.busy + port.delay;
+        self.events.push(arrive, Event::new(Kind::Arrive, id.0));
     }
 
-    /// The first frame on the cable of `from` has reached the other end.
+    /// A frame has reached the other end of its cable.
     #[inline]
-    pub(crate) fn arrive(&mut self, from: PortId) {
-        let port = &mut self.ports[from];
-        let Some(id) = port.cable.pop(&self.packets) else { return };
-        let (at, node) = (port.peer, port.neighbour);
-        if !port.cable.is_empty() {
-            self.events.push(self.packets[port.cable.head].arrive, Event::new(Kind::Arrive, from.0));
-        }
-        if self.packets[id].what == What::Pause {
+    pub(crate) fn arrive(&mut self, id: PacketId) {
+        let packet = &self.packets[id];
+        let (at, node) = (packet.ingress, packet.node);
+        if packet.what == What::Pause {
             return self.paused(at, id);
         }
         self.hops += 1;
         match self.fabric.switch(node) {
-            Some(_) => self.forward(at, node, id),
+            Some(switch) => self.forward(at, node, switch, id),
             None => self.receive(at, id),
         }
     }
@@ -90,8 +85,9 @@ impl State {
     fn send_pause(&mut self, at: PortId) {
         let port = &mut self.ports[at];
         let said = port.due;
-        let stop = port.stopped.and(said);
         port.due = Priorities::NONE;
+        let held = &self.held[at];
+        let stop = said.iter().filter(|priority| held[*priority].stopped()).fold(Priorities::NONE, Priorities::with);
         self.count.pauses += u64::from(stop.0.count_ones());
         let frame = super::packet::Packet {
             sent: self.now,

@@ -1,6 +1,7 @@
 //! What must hold at any time, looked at in debug builds.
 
 use super::State;
+use super::event::Kind;
 use super::packet::PacketId;
 use crate::topology::PortId;
 use crate::units::Priority;
@@ -36,18 +37,18 @@ impl State {
                 queued += bytes;
             }
             assert_eq!(queued, port.queued, "bytes in the queues of port {}", id.0);
-            live += self.chain(port.cable.head).count() as u32;
         }
         for (row, sum) in (0..).zip(held) {
-            let port = &self.ports[PortId(row)];
-            let account: u64 = port.held.0.iter().map(|held| u64::from(held.shared) + u64::from(held.room)).sum();
+            let account: u64 =
+                self.held[PortId(row)].0.iter().map(|held| u64::from(held.shared) + u64::from(held.room())).sum();
             assert_eq!(account, sum, "the account of port {row}");
         }
-        assert_eq!(live, self.packets.live(), "packets in lists");
+        let cables = self.events.all().filter(|event| event.kind() == Kind::Arrive).count();
+        assert_eq!(live + cables as u32, self.packets.live(), "packets in queues and on cables");
         for switch in self.pools.ids() {
             let node = self.fabric.node(switch);
             let ports = self.fabric.ports_of(node).ports();
-            let used: u64 = ports.flat_map(|port| self.ports[port].held.0).map(|held| u64::from(held.shared)).sum();
+            let used: u64 = ports.flat_map(|port| self.held[port].0).map(|held| u64::from(held.shared)).sum();
             assert_eq!(used, self.pools[switch].used, "the pool of switch {}", switch.0);
             assert!(used <= self.pools[switch].size, "switch {} holds more than it has", switch.0);
         }

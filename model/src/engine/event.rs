@@ -6,7 +6,7 @@ use crate::table::Id;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
-    /// The first frame on the way from a port reaches the other end.
+    /// A packet reaches the end of the cable that it is on.
     Arrive,
     /// A port that has more to send is done with a frame.
     Free,

@@ -1,7 +1,7 @@
 //! Packets on their way: one cache line each, in one arena.
 
 use crate::table::{Table, id};
-use crate::topology::{HostId, PortId};
+use crate::topology::{HostId, NodeId, PortId};
 use crate::units::{Priority, Time};
 use crate::workload::FlowId;
 
@@ -48,11 +48,9 @@ pub(crate) enum What {
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(64))]
 pub(crate) struct Packet {
-    /// When it reaches the end of the cable it is on.
-    pub(crate) arrive: Time,
     /// When it was sent; in an ACK, when the packet that it answers was.
     pub(crate) sent: Time,
-    /// The next one in the queue or on the cable it is in.
+    /// The next one in the queue that it is in.
     pub(crate) next: PacketId,
     /// Its queue pair.
     pub(crate) qp: QpId,
@@ -64,8 +62,9 @@ pub(crate) struct Packet {
     pub(crate) dst: HostId,
     /// What its way is chosen by.
     pub(crate) entropy: u32,
-    /// The port by which it came into the switch that it waits in.
+    /// The port by which it comes, or came, into the node that it goes to, or waits in; and that node.
     pub(crate) ingress: PortId,
+    pub(crate) node: NodeId,
     /// Bytes of the frame, FCS included, without preamble and gap.
     pub(crate) size: u32,
     /// Payload bytes; in an ACK, how many packets it speaks for, and, sixteen bits up, how many of those were marked.
@@ -149,18 +148,16 @@ impl Default for Fifo {
 }
 
 impl Fifo {
-    /// Appends a packet; whether it is the first.
+    /// Appends a packet.
     #[inline]
-    pub(crate) fn push(&mut self, packets: &mut Arena, id: PacketId) -> bool {
+    pub(crate) fn push(&mut self, packets: &mut Arena, id: PacketId) {
         packets[id].next = PacketId::NONE;
-        let first = self.head == PacketId::NONE;
-        if first {
+        if self.head == PacketId::NONE {
             self.head = id;
         } else {
             packets[self.tail].next = id;
         }
         self.tail = id;
-        first
     }
 
     /// Takes the first packet; `None` when there is none.
@@ -190,7 +187,9 @@ mod tests {
         let mut packets = Arena::new();
         let mut list = Fifo::default();
         let ids: Vec<PacketId> = (0..3).map(|seq| packets.add(Packet { seq, ..Packet::default() })).collect();
-        assert_eq!(ids.iter().map(|id| list.push(&mut packets, *id)).collect::<Vec<_>>(), [true, false, false]);
+        for id in &ids {
+            list.push(&mut packets, *id);
+        }
         assert_eq!(list.pop(&packets), Some(ids[0]));
         packets.drop(ids[0]);
         assert_eq!(packets.add(Packet::default()), ids[0]);

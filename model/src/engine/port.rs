@@ -1,8 +1,8 @@
 //! A port in motion: its queues, the cable behind it, and what came in by it.
 
 use super::packet::{Arena, Fifo, PacketId};
-use crate::topology::{NodeId, PortId};
-use crate::units::{Each, Priorities, Rate, Time};
+use crate::topology::{Cable, NodeId, PortId};
+use crate::units::{Bytes, Each, Priorities, Rate, Time};
 
 /// A queue of one priority.
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,8 +18,32 @@ pub(crate) struct Waiting {
 pub(crate) struct Held {
     /// Bytes in the shared pool.
     pub(crate) shared: u32,
+    /// Bytes in the port's own headroom, doubled, and one more while the other end is told to stop: the two belong
+    /// together, and eight priorities fill one cache line.
+    room: u32,
+}
+
+impl Held {
+    /// The most headroom that an account can keep.
+    pub(crate) const MOST: u32 = u32::MAX / 2;
+
     /// Bytes in the port's own headroom.
-    pub(crate) room: u32,
+    #[inline(always)]
+    pub(crate) const fn room(self) -> u32 {
+        self.room / 2
+    }
+
+    /// Whether the other end is told to stop.
+    #[inline(always)]
+    pub(crate) const fn stopped(self) -> bool {
+        self.room & 1 == 1
+    }
+
+    /// Sets both.
+    #[inline(always)]
+    pub(crate) const fn set(&mut self, room: u32, stopped: bool) {
+        self.room = room * 2 + stopped as u32;
+    }
 }
 
 /// A port. The first cache line is all that a frame which need not wait touches.
@@ -30,8 +54,9 @@ pub(crate) struct Port {
     pub(crate) busy: Time,
     /// Cable delay.
     pub(crate) delay: Time,
-    /// Frames on the cable.
-    pub(crate) cable: Fifo,
+    /// Bytes that have left, gaps included, and frames.
+    pub(crate) sent: u64,
+    pub(crate) frames: u64,
     /// The port at the other end, and whose it is.
     pub(crate) peer: PortId,
     pub(crate) neighbour: NodeId,
@@ -39,54 +64,50 @@ pub(crate) struct Port {
     byte: u32,
     /// Bytes in all queues.
     pub(crate) queued: u32,
-    /// Bytes that have left, gaps included.
-    pub(crate) sent: u64,
     /// Priorities with something in their queue.
     pub(crate) waiting: Priorities,
     /// Priorities that the other end has paused.
     pub(crate) paused: Priorities,
     /// Priorities about which the other end must be told.
     pub(crate) due: Priorities,
-    /// Priorities that this end has paused at the other.
-    pub(crate) stopped: Priorities,
     /// Whether a [`super::event::Kind::Free`] is on its way.
     pub(crate) freeing: bool,
+    /// Which of the fabric's markings it has.
+    pub(crate) marking: u8,
+    /// Its node's tier.
+    pub(crate) tier: u8,
     /// Whose turn it is (weighted scheduling).
     pub(crate) turn: u8,
 
-    /// Frames that have left.
-    pub(crate) frames: u64,
+    pub(crate) queues: Each<Waiting>,
     rate: Rate,
     /// Headroom of each lossless priority, in bytes.
     pub(crate) headroom: u32,
-    pub(crate) queues: Each<Waiting>,
-    pub(crate) held: Each<Held>,
 }
 
 impl Port {
-    pub(crate) fn new(peer: PortId, neighbour: NodeId, rate: Rate, delay: Time) -> Self {
-        let byte = rate.time_for(crate::units::Bytes(1)).0;
-        let whole = rate.time_for(crate::units::Bytes(1_000_000)).0 == byte.saturating_mul(1_000_000);
+    pub(crate) fn new(peer: PortId, neighbour: NodeId, tier: u8, Cable { rate, delay }: Cable) -> Self {
+        let byte = rate.time_for(Bytes(1)).0;
+        let whole = rate.time_for(Bytes(1_000_000)).0 == byte.saturating_mul(1_000_000);
         Self {
             busy: Time::ZERO,
             delay,
-            cable: Fifo::default(),
+            sent: 0,
+            frames: 0,
             peer,
             neighbour,
             byte: if whole { u32::try_from(byte).unwrap_or(0) } else { 0 },
             queued: 0,
-            sent: 0,
             waiting: Priorities::NONE,
             paused: Priorities::NONE,
             due: Priorities::NONE,
-            stopped: Priorities::NONE,
             freeing: false,
+            marking: 0,
+            tier,
             turn: 0,
-            frames: 0,
+            queues: Each::default(),
             rate,
             headroom: 0,
-            queues: Each::default(),
-            held: Each::default(),
         }
     }
 
@@ -99,7 +120,7 @@ impl Port {
     #[inline(always)]
     pub(crate) const fn time_for(&self, bytes: u32) -> Time {
         if self.byte == 0 {
-            return self.rate.time_for(crate::units::Bytes(bytes as u64));
+            return self.rate.time_for(Bytes(bytes as u64));
         }
         Time(self.byte as u64 * bytes as u64)
     }

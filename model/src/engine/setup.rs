@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::event::{Event, Kind};
 use super::packet::{Arena, QpId};
-use super::port::Port;
+use super::port::{Held, Port};
 use super::queue::Queue;
 use super::{Counters, FlowState, Settings, Simulation, State, Status, Totals};
 use crate::cc::Path;
@@ -15,11 +15,11 @@ use crate::nic::serve::Lists;
 use crate::rng::Rng;
 use crate::routing::{Key, Router};
 use crate::switch::buffer::Pool;
-use crate::switch::ecn::Ramp;
+use crate::switch::ecn::{Ramp, RampId};
 use crate::switch::scheduler::QUANTUM;
 use crate::table::Table;
 use crate::topology::{HostId, NodeId, PortId, SwitchId, Topology};
-use crate::units::{Bytes, Psn, Qpn, Rate, Time};
+use crate::units::{Bytes, Each, Psn, Qpn, Rate, Time};
 use crate::wire;
 use crate::workload::{Flow, FlowId, Followers, Workload};
 
@@ -103,18 +103,19 @@ impl Simulation {
         if load.flows().len() >= MOST {
             return Err(Error::TooMany { what: "flows", is: load.flows().len() as u64, most: MOST as u64 });
         }
-        let ports = ports(&fabric, &settings);
+        let mut ports = ports(&fabric, &settings);
         let pools = pools(&fabric, &ports, &settings)?;
         let near = near(&fabric, mtu);
         let router = settings.routing.begin(&fabric, settings.seed);
         let pairs = Pairs::new(&fabric, load, &settings, &router)?;
-        let ramps = ramps(&fabric, &settings);
+        let ramps = ramps(&fabric, &settings, &mut ports)?;
         let hosts = fabric.hosts() as usize;
         let mut state = State {
             now: Time::ZERO,
-            events: Queue::new(near, settings.seed),
+            events: Queue::new(near, ports.len(), settings.seed),
             packets: Arena::new(),
             pools,
+            held: Table::filled(Each::default(), ports.len()),
             ramps,
             nics: Table::filled(Lists::default(), hosts),
             senders: pairs.senders,
@@ -166,10 +167,10 @@ fn ports(fabric: &Topology, settings: &Settings) -> Table<PortId, Port> {
     let wired = fabric.ports();
     let make = |port: &crate::topology::Port| {
         let cable = port.cable;
-        let mut made = Port::new(port.peer, wired[port.peer].node, cable.rate, cable.delay);
+        let mut made = Port::new(port.peer, wired[port.peer].node, fabric.tier(port.node), cable);
         if fabric.switch(port.node).is_some() && !settings.switch.lossless.is_empty() {
             let room = settings.switch.buffer.headroom(cable.rate, cable.delay, frame);
-            made.headroom = u32::try_from(room.0).unwrap_or(u32::MAX);
+            made.headroom = u32::try_from(room.0).unwrap_or(u32::MAX).min(Held::MOST);
         }
         made
     };
@@ -195,14 +196,27 @@ fn pools(fabric: &Topology, ports: &Table<PortId, Port>, settings: &Settings) ->
     Ok(pools)
 }
 
-fn ramps(fabric: &Topology, settings: &Settings) -> Table<PortId, Ramp> {
+/// The different markings of all ports, each of which is given its own: a fabric has few.
+fn ramps(
+    fabric: &Topology,
+    settings: &Settings,
+    ports: &mut Table<PortId, Port>,
+) -> Result<Table<RampId, Ramp>, Error> {
     let marking = &settings.switch.marking;
-    let make = |port: &crate::topology::Port| {
-        let tier = usize::from(fabric.tier(port.node));
+    let mut ramps: Table<RampId, Ramp> = Table::new();
+    for (wired, port) in fabric.ports().rows().iter().zip(ports.rows_mut()) {
+        let tier = usize::from(fabric.tier(wired.node));
         let found = tier.checked_sub(1).and_then(|tier| marking.get(tier).or(marking.last()));
-        found.map_or(Ramp::NEVER, |marking| Ramp::new(marking, port.cable.rate))
-    };
-    fabric.ports().rows().iter().map(make).collect()
+        let ramp = found.map_or(Ramp::NEVER, |marking| Ramp::new(marking, wired.cable.rate));
+        let known = ramps.iter().find(|(_, other)| **other == ramp).map(|(id, _)| id);
+        let id = known.unwrap_or_else(|| ramps.push(ramp));
+        port.marking = u8::try_from(id.0).map_err(|_| Error::TooMany {
+            what: "different markings",
+            is: u64::from(id.0) + 1,
+            most: u64::from(u8::MAX) + 1,
+        })?;
+    }
+    Ok(ramps)
 }
 
 /// The queue pairs of a workload.

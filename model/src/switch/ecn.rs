@@ -1,5 +1,6 @@
 //! ECN marking by the length of the queue (RED as DCQCN uses it: Zhu et al., SIGCOMM 2015, section 3, figure 5).
 
+use crate::table::id;
 use crate::units::{Bytes, Rate};
 
 /// Where a packet is marked.
@@ -38,6 +39,11 @@ impl Marking {
     pub const fn production() -> Self {
         Self { kmin: Bytes(100_000), kmax: Bytes(400_000), pmax_ppm: 200_000, per: Some(Rate::gbps(25)) }
     }
+}
+
+id! {
+    /// One of the few different markings of a fabric's ports.
+    RampId
 }
 
 /// Marking of a port of a given rate, ready for use.

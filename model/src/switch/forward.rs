@@ -3,14 +3,14 @@
 use crate::engine::State;
 use crate::engine::eyes::Eyes;
 use crate::engine::packet::PacketId;
-use crate::switch::ecn::At;
-use crate::topology::{NodeId, PortId};
-use crate::units::Priorities;
+use crate::switch::ecn::{At, RampId};
+use crate::topology::{NodeId, PortId, SwitchId};
+use crate::units::{Priorities, Priority};
 
 impl State {
     /// A frame has come in by `ingress`, a port of the switch `node`.
     #[inline]
-    pub(crate) fn forward(&mut self, ingress: PortId, node: NodeId, id: PacketId) {
+    pub(crate) fn forward(&mut self, ingress: PortId, node: NodeId, switch: SwitchId, id: PacketId) {
         let (to, entropy, priority) = {
             let packet = &self.packets[id];
             (packet.dst, packet.entropy, packet.priority)
@@ -31,7 +31,7 @@ impl State {
         {
             return self.transmit(out, id);
         }
-        if hops.count == 0 || !self.admit(ingress, out, node, id) {
+        if hops.count == 0 || !self.admit(ingress, out, switch, id) {
             self.count.drops += 1;
             self.counters[ingress].drops += 1;
             self.packets.drop(id);
@@ -40,8 +40,6 @@ impl State {
         if self.settings.switch.mark_at == At::Enqueue {
             self.mark(out, id);
         }
-        let packet = &mut self.packets[id];
-        packet.ingress = ingress;
         let port = &mut self.ports[out];
         port.enqueue(&mut self.packets, id);
         if !port.paused.has(priority) {
@@ -51,9 +49,8 @@ impl State {
 
     /// Takes a frame on account of the port it came in by; whether there was room. Tells the other end to stop when the
     /// account is full.
-    fn admit(&mut self, ingress: PortId, out: PortId, node: NodeId, id: PacketId) -> bool {
+    fn admit(&mut self, ingress: PortId, out: PortId, switch: SwitchId, id: PacketId) -> bool {
         let (size, priority) = (self.packets[id].size, self.packets[id].priority);
-        let Some(switch) = self.fabric.switch(node) else { return false };
         let buffer = &self.settings.switch.buffer;
         let pool = &mut self.pools[switch];
         let threshold = pool.threshold(buffer.alpha_256);
@@ -64,12 +61,11 @@ impl State {
                 return false;
             }
             pool.used += u64::from(size);
-            self.ports[ingress].held[priority].shared += size;
+            self.held[ingress][priority].shared += size;
             return true;
         }
-        let port = &mut self.ports[ingress];
-        let held = &mut port.held[priority];
-        let fits = held.room == 0
+        let held = &mut self.held[ingress][priority];
+        let fits = held.room() == 0
             && u64::from(held.shared) + u64::from(size) <= threshold
             && pool.used + u64::from(size) <= pool.size;
         if fits {
@@ -77,42 +73,40 @@ impl State {
             pool.used += u64::from(size);
             return true;
         }
-        let room = u64::from(held.room) + u64::from(size) <= u64::from(port.headroom);
-        if room {
-            held.room += size;
-        }
-        if !port.stopped.has(priority) {
-            port.stopped = port.stopped.with(priority);
+        let port = &mut self.ports[ingress];
+        let told = held.stopped();
+        let more = u64::from(held.room()) + u64::from(size) <= u64::from(port.headroom);
+        held.set(held.room() + if more { size } else { 0 }, true);
+        if !told {
             port.due = port.due.with(priority);
             self.kick(ingress);
         }
-        room
+        more
     }
 
     /// Gives back what a frame that begins to leave held, and lets the other end go on when the account allows it.
     #[inline]
-    fn release(&mut self, id: PacketId) {
-        let packet = &self.packets[id];
-        let (ingress, size, priority) = (packet.ingress, packet.size, packet.priority);
-        let node = self.ports[self.ports[ingress].peer].neighbour;
+    fn release(&mut self, ingress: PortId, node: NodeId, priority: Priority, size: u32) {
         let Some(switch) = self.fabric.switch(node) else { return };
-        let port = &mut self.ports[ingress];
-        let held = &mut port.held[priority];
-        let from_room = held.room.min(size);
-        held.room -= from_room;
+        let held = &mut self.held[ingress][priority];
+        let from_room = held.room().min(size);
         let from_shared = size - from_room;
         debug_assert!(held.shared >= from_shared, "more leaves than came");
         held.shared -= from_shared;
         let pool = &mut self.pools[switch];
         pool.used -= u64::from(from_shared);
-        if port.stopped.has(priority) && held.room == 0 {
-            let buffer = &self.settings.switch.buffer;
-            let threshold = pool.threshold(buffer.alpha_256);
-            if held.shared == 0 || u64::from(held.shared) + buffer.hysteresis.0 <= threshold {
-                port.stopped = port.stopped.without(Priorities(priority.bit()));
-                port.due = port.due.with(priority);
-                self.kick(ingress);
-            }
+        if !held.stopped() {
+            return;
+        }
+        let room = held.room() - from_room;
+        let buffer = &self.settings.switch.buffer;
+        let low = held.shared == 0 || u64::from(held.shared) + buffer.hysteresis.0 <= pool.threshold(buffer.alpha_256);
+        let stay = room > 0 || !low;
+        held.set(room, stay);
+        if !stay {
+            let port = &mut self.ports[ingress];
+            port.due = port.due.with(priority);
+            self.kick(ingress);
         }
     }
 
@@ -123,7 +117,8 @@ impl State {
         let Some(priority) = self.settings.switch.scheduler.next(port, &self.packets) else { return };
         let queue = &mut port.queues[priority];
         let Some(id) = queue.list.pop(&self.packets) else { return };
-        let size = self.packets[id].size;
+        let packet = &self.packets[id];
+        let (ingress, node, size) = (packet.ingress, packet.node, packet.size);
         queue.bytes -= size;
         port.queued -= size;
         if queue.list.is_empty() {
@@ -134,21 +129,21 @@ impl State {
             self.mark(at, id);
         }
         self.transmit(at, id);
-        self.release(id);
+        self.release(ingress, node, priority, size);
     }
 
     /// Marks a packet by the length of its queue.
     #[inline]
     fn mark(&mut self, at: PortId, id: PacketId) {
         let packet = &mut self.packets[id];
-        let bytes = self.ports[at].queues[packet.priority].bytes;
-        let ramp = &self.ramps[at];
+        let port = &self.ports[at];
+        let bytes = port.queues[packet.priority].bytes;
+        let ramp = &self.ramps[RampId(u32::from(port.marking))];
         if ramp.above(bytes)
             && self.settings.switch.marked.has(packet.priority)
             && ramp.marks(bytes, self.marks.next() >> 8)
         {
-            let node = self.ports[self.ports[at].peer].neighbour;
-            packet.marked = self.fabric.tier(node);
+            packet.marked = port.tier;
             self.counters[at].marks += 1;
         }
     }

@@ -63,13 +63,13 @@ impl Scheduler {
 mod tests {
     use super::*;
     use crate::engine::packet::Packet;
-    use crate::topology::{NodeId, PortId};
+    use crate::topology::{Cable, NodeId, PortId};
     use crate::units::{Rate, Time};
 
     /// Bytes that each priority sends out of a backlog, in `frames` frames.
     fn sent(scheduler: &Scheduler, sizes: &[(u8, u32)], frames: usize) -> Each<u32> {
         let mut packets = Arena::new();
-        let mut port = Port::new(PortId(0), NodeId(0), Rate::gbps(100), Time::ZERO);
+        let mut port = Port::new(PortId(0), NodeId(0), 1, Cable::new(Rate::gbps(100), Time::ZERO));
         let mut sent = Each::default();
         for &(priority, size) in sizes {
             for _ in 0..frames {
