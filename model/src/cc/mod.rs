@@ -8,8 +8,13 @@
 //! To add one: a file with its `Settings` (the published defaults, each with its source) and its state, and one line in
 //! [`algorithms`]. It inherits the tests at the end of this file.
 
+pub mod dctcp;
 pub mod fixed;
+pub mod hierarchical;
+pub mod hpcc;
 pub mod none;
+pub mod swift;
+pub mod timely;
 
 use crate::units::{Bytes, Rate, Time};
 
@@ -28,6 +33,24 @@ pub struct Path {
     pub tier: u8,
 }
 
+impl Path {
+    /// Bytes that the empty path holds (bandwidth-delay product).
+    #[must_use]
+    pub const fn bdp(&self) -> Bytes {
+        self.line.bytes_in(self.base_rtt)
+    }
+}
+
+/// A rate that was computed, as one that can be used: at least one bit per second, at most `line`.
+fn rate(bits: f64, line: Rate) -> Rate {
+    Rate((bits.round() as u64).clamp(1, line.0.max(1)))
+}
+
+/// Whether the window held the sender back when this ACK came. A window that nobody fills must not grow (RFC 7661).
+fn full(ack: &Ack<'_>, window: f64, mtu: u32) -> bool {
+    (ack.in_flight.0.saturating_add(ack.bytes.0)) as f64 + f64::from(mtu) > window
+}
+
 /// What one hop wrote into a packet, where telemetry is on (HPCC's INT, SIGCOMM 2019, section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Telemetry {
@@ -40,6 +63,9 @@ pub struct Telemetry {
     /// The port's line rate.
     pub line: Rate,
 }
+
+/// Hops that telemetry has room for; switches beyond write nothing (HPCC, SIGCOMM 2019, section 4.1).
+pub const HOPS: usize = 5;
 
 /// An acknowledgement, as the sender sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +93,9 @@ pub struct Cnp {
     pub now: Time,
     /// The tier of the switch that marked the packet it answers to, or that made it (SYSTEMS C5, C16).
     pub tier: u8,
+    /// The share of packets that this tier marked, in parts of a million, where receivers measure it ([`Domains`]); else a
+    /// million: the one packet it answers to.
+    pub share_ppm: u32,
 }
 
 /// How the sender learnt of a loss.
@@ -85,6 +114,28 @@ pub struct Feedback {
     pub cnp: bool,
     /// Telemetry of every hop in every ACK.
     pub telemetry: bool,
+    /// CNPs for tiers that mark too much, instead of those for single packets.
+    pub domains: Option<Domains>,
+}
+
+/// Tiers that are told apart as congestion domains: leaf, spine, and all above.
+pub const DOMAINS: usize = 3;
+
+/// How receivers measure congestion domains (SYSTEMS C5): over a window they count a queue pair's packets and those that each
+/// tier marked, and send one CNP for each tier whose share is above its threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Domains {
+    /// The window.
+    pub window: Time,
+    /// The thresholds, in parts of a million.
+    pub above_ppm: [u32; DOMAINS],
+}
+
+/// The row of a tier among the domains.
+#[must_use]
+pub const fn domain(tier: u8) -> usize {
+    let row = tier.saturating_sub(1) as usize;
+    if row < DOMAINS { row } else { DOMAINS - 1 }
 }
 
 /// One queue pair's congestion control.
@@ -261,14 +312,29 @@ macro_rules! algorithms {
 }
 
 algorithms! {
+    dctcp Dctcp,
     fixed Fixed,
+    hierarchical Hierarchical,
+    hpcc Hpcc,
     none None,
+    swift Swift,
+    timely Timely,
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// A path for the algorithms' own tests.
+    pub(crate) fn path(line: Rate, base_rtt: Time, mtu: u64) -> Path {
+        Path { line, base_rtt, mtu: Bytes(mtu), hops: 2, tier: 1 }
+    }
+
+    /// An ACK of one packet, unmarked, with nothing left on the way.
+    pub(crate) fn ack(bytes: u64, rtt: Time) -> Ack<'static> {
+        Ack { now: rtt, bytes: Bytes(bytes), packets: 1, marked: 0, rtt, in_flight: Bytes(0), hops: &[] }
+    }
 
     /// One thing that can happen to a queue pair, some time after the last.
     #[derive(Clone, Debug)]
@@ -326,7 +392,10 @@ mod tests {
                     };
                     control.on_ack(settings, &ack);
                 }
-                Happening::Cnp(tier) => control.on_cnp(settings, &Cnp { now, tier }),
+                Happening::Cnp(tier) => {
+                    let share_ppm = 1_000_000 / (1 + u32::from(tier));
+                    control.on_cnp(settings, &Cnp { now, tier, share_ppm });
+                }
                 Happening::Loss(nak) => {
                     control.on_loss(settings, now, if nak { Loss::Nak } else { Loss::Timeout });
                 }

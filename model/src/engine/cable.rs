@@ -11,6 +11,9 @@ impl State {
     /// Puts a frame on the cable of an idle port.
     #[inline]
     pub(crate) fn transmit(&mut self, at: PortId, id: PacketId) {
+        if self.feedback.telemetry && at.0 >= self.fabric.hosts() {
+            self.trace(at, id);
+        }
         let port = &mut self.ports[at];
         let packet = &mut self.packets[id];
         let bytes = packet.size + wire::GAP;

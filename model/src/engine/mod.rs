@@ -27,6 +27,7 @@ pub(crate) mod port;
 mod queue;
 mod results;
 mod setup;
+pub(crate) mod trace;
 
 pub use results::{Counters, FlowResult, PauseClock, Totals};
 pub use setup::Error;
@@ -36,6 +37,8 @@ use crate::engine::event::{Event, Kind};
 use crate::engine::packet::{Arena, QpId};
 use crate::engine::port::{Held, Port};
 use crate::engine::queue::Queue;
+use crate::engine::trace::Traces;
+use crate::nic::domains::Watches;
 use crate::nic::receiver::{ClockId, Receiver};
 use crate::nic::sender::Sender;
 use crate::nic::serve::Lists;
@@ -112,6 +115,8 @@ pub(crate) struct State {
     pub(crate) senders: Table<QpId, Sender>,
     pub(crate) receivers: Table<QpId, Receiver>,
     pub(crate) clocks: Table<ClockId, Time>,
+    pub(crate) watches: Watches,
+    pub(crate) traces: Traces,
     pub(crate) flows: Table<FlowId, FlowState>,
     pub(crate) counters: Table<PortId, Counters>,
     pub(crate) fabric: Topology,

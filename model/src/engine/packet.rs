@@ -67,7 +67,8 @@ pub(crate) struct Packet {
     pub(crate) node: NodeId,
     /// Bytes of the frame, FCS included, without preamble and gap.
     pub(crate) size: u32,
-    /// Payload bytes; in an ACK, how many packets it speaks for, and, sixteen bits up, how many of those were marked.
+    /// Payload bytes; in an ACK, how many packets it speaks for, and, sixteen bits up, how many of those were marked;
+    /// in a CNP, the share of marked packets in parts of a million.
     pub(crate) payload: u32,
     /// What it is.
     pub(crate) what: What,

@@ -6,9 +6,11 @@ use super::event::{Event, Kind};
 use super::packet::{Arena, QpId};
 use super::port::{Held, Port};
 use super::queue::Queue;
+use super::trace::Traces;
 use super::{Counters, FlowState, Settings, Simulation, State, Status, Totals};
 use crate::cc::Path;
 use crate::nic::CnpPer;
+use crate::nic::domains::Watches;
 use crate::nic::receiver::{ClockId, Receiver};
 use crate::nic::sender::{NO_FLOW, Sender};
 use crate::nic::serve::Lists;
@@ -95,7 +97,7 @@ impl Simulation {
     pub fn new(fabric: Topology, load: &Workload, settings: Settings) -> Result<Self, Error> {
         load.check(fabric.hosts())?;
         // The wheel's longest frame; a PSN's worth of it must fit 32 bits, and a turn of the scheduler one of it.
-        let most = QUANTUM as u64 - u64::from(wire::HEADERS + wire::RETH);
+        let most = QUANTUM as u64 - u64::from(wire::HEADERS + wire::RETH + wire::INT);
         let mtu = settings.nic.mtu.0;
         if mtu == 0 || mtu > most {
             return Err(Error::Mtu { mtu, most });
@@ -118,9 +120,11 @@ impl Simulation {
             held: Table::filled(Each::default(), ports.len()),
             ramps,
             nics: Table::filled(Lists::default(), hosts),
+            watches: Watches::new(&settings.cc.feedback(), pairs.senders.len()),
             senders: pairs.senders,
             receivers: pairs.receivers,
             clocks: pairs.clocks,
+            traces: Traces::default(),
             flows: pairs.flows,
             counters: Table::filled(Counters::default(), ports.len()),
             ports,
@@ -163,7 +167,8 @@ fn near(fabric: &Topology, mtu: u64) -> Time {
 }
 
 fn ports(fabric: &Topology, settings: &Settings) -> Table<PortId, Port> {
-    let frame = settings.nic.mtu.0 as u32 + wire::HEADERS + wire::RETH;
+    let int = if settings.cc.feedback().telemetry { wire::INT } else { 0 };
+    let frame = settings.nic.mtu.0 as u32 + wire::HEADERS + wire::RETH + int;
     let wired = fabric.ports();
     let make = |port: &crate::topology::Port| {
         let cable = port.cable;
@@ -354,8 +359,9 @@ struct Way {
 impl Way {
     fn of(fabric: &Topology, flow: &Flow, settings: &Settings) -> Option<Self> {
         let mtu = settings.nic.mtu;
-        let data = Bytes(mtu.0 + u64::from(wire::HEADERS + wire::GAP));
-        let ack = Bytes(u64::from(wire::ACK + wire::GAP));
+        let int = if settings.cc.feedback().telemetry { wire::INT } else { 0 };
+        let data = Bytes(mtu.0 + u64::from(wire::HEADERS + wire::GAP + int));
+        let ack = Bytes(u64::from(wire::ACK + wire::GAP + int));
         let mut path = Path { line: Rate(0), base_rtt: Time::ZERO, mtu, hops: 0, tier: 0 };
         let mut at = NodeId::from(flow.src);
         while at != NodeId::from(flow.dst) {

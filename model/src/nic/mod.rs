@@ -3,6 +3,7 @@
 //! A queue pair is one direction: a [`sender`] at one host, its [`receiver`] at another. Packets are made when the cable is
 //! free for them, never before: a host holds no queue of data.
 
+pub(crate) mod domains;
 pub(crate) mod receiver;
 pub(crate) mod sender;
 pub(crate) mod serve;

@@ -39,11 +39,11 @@ impl State {
             What::Data | What::Last => self.take(at, id, &packet),
             What::Ack => {
                 self.packets.drop(id);
-                self.acked(&packet);
+                self.acked(id, &packet);
             }
             What::Nak => {
                 self.packets.drop(id);
-                self.nacked(&packet);
+                self.nacked(id, &packet);
             }
             What::Cnp => {
                 self.packets.drop(id);
@@ -60,6 +60,9 @@ impl State {
         if packet.marked > 0 {
             receiver.marked += 1;
             self.notify(at, packet);
+        }
+        if let Some(domains) = self.feedback.domains {
+            self.weigh(at, packet, &domains);
         }
         let receiver = &mut self.receivers[qp];
         if packet.seq == receiver.expected {
@@ -104,7 +107,7 @@ impl State {
             seq: receiver.expected,
             dst: receiver.src,
             entropy: receiver.entropy,
-            size: wire::ACK,
+            size: wire::ACK + if self.feedback.telemetry { wire::INT } else { 0 },
             payload: counts,
             what,
             priority: receiver.ack_priority,
@@ -124,16 +127,23 @@ impl State {
             return;
         }
         *ready = self.now + self.settings.nic.cnp_interval;
+        self.send_cnp(at, packet.qp, packet.marked, 1_000_000);
+    }
+
+    /// Sends a CNP that names a tier and its share of marks.
+    pub(super) fn send_cnp(&mut self, at: PortId, qp: QpId, tier: u8, share_ppm: u32) {
+        let receiver = &self.receivers[qp];
         let cnp = Packet {
             sent: self.now,
-            qp: packet.qp,
+            qp,
             seq: receiver.expected,
             dst: receiver.src,
             entropy: receiver.entropy,
             size: wire::CNP,
+            payload: share_ppm,
             what: What::Cnp,
             priority: self.settings.nic.cnp_priority,
-            marked: packet.marked,
+            marked: tier,
             ..Packet::default()
         };
         let id = self.packets.add(cnp);
