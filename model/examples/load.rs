@@ -45,8 +45,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let fabric = FatTree::radix(k, Cable::new(rate, Time::us(1))).build()?;
     let mut settings = Settings::default();
     settings.nic.mtu = Bytes(mtu);
-    if has("none") {
-        settings.cc = cc::Settings::None(cc::none::Settings);
+    if !has("none") {
+        settings.cc = cc::Settings::Dcqcn(cc::dcqcn::Settings::default());
     }
     let mut run = Simulation::new(fabric, &load, settings)?;
     let setup = begin.elapsed();
