@@ -1,6 +1,8 @@
 //! One workload of the bench, or the bare event queue beside it: `load CASE [none|dcqcn] [--setup]`. Prints one line.
 //! `cargo xtask bench model` runs all of them and takes their CPU time and memory from the kernel.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::time::Instant;
 
 use rocetop_model::cc;
@@ -29,8 +31,39 @@ fn incast(hosts: u32, bytes: u64) -> Workload {
     load
 }
 
+/// The least that a hop can cost an event-driven simulator: one event taken from a heap, one put back a little later, one
+/// line of memory that is not in the cache. As many events wait as the fabric has ports.
+fn bare(pending: u64, hops: u64) -> f64 {
+    let mut rng = Rng::new(1);
+    let mut heap: BinaryHeap<Reverse<(u64, u64)>> = (0..pending).map(|id| Reverse((rng.below(1 << 20), id))).collect();
+    // 64 MB, more than a core's share of any cache.
+    let mut memory = vec![1_u64; 1 << 23];
+    let begin = Instant::now();
+    let mut at = 0;
+    for _ in 0..hops {
+        if let Some(Reverse((time, id))) = heap.pop() {
+            let draw = rng.next();
+            at = (at ^ draw) & ((1 << 23) - 1);
+            if let Some(word) = memory.get_mut(at as usize) {
+                *word += id;
+                at ^= *word;
+            }
+            heap.push(Reverse((time + 1_000_000 + (draw >> 48), id)));
+        }
+    }
+    std::hint::black_box(at);
+    begin.elapsed().as_secs_f64()
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
+    if let [name, pending, hops] = args.as_slice()
+        && name == "bare"
+    {
+        let hops: u64 = hops.parse()?;
+        println!("hops {hops} run {:.3} s", bare(pending.parse()?, hops));
+        return Ok(());
+    }
     let has = |word: &str| args.iter().any(|arg| arg == word);
     let (slow, fast) = (Rate::gbps(100), Rate::gbps(400));
     let (k, rate, mtu, load) = match args.first().map(String::as_str) {
@@ -45,8 +78,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let fabric = FatTree::radix(k, Cable::new(rate, Time::us(1))).build()?;
     let mut settings = Settings::default();
     settings.nic.mtu = Bytes(mtu);
-    if has("none") {
-        settings.cc = cc::Settings::None(cc::none::Settings);
+    if !has("none") {
+        settings.cc = cc::Settings::Dcqcn(cc::dcqcn::Settings::default());
     }
     let mut run = Simulation::new(fabric, &load, settings)?;
     let setup = begin.elapsed();

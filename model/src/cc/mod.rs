@@ -8,6 +8,7 @@
 //! To add one: a file with its `Settings` (the published defaults, each with its source) and its state, and one line in
 //! [`algorithms`]. It inherits the tests at the end of this file.
 
+pub mod dcqcn;
 pub mod dctcp;
 pub mod fixed;
 pub mod hierarchical;
@@ -312,6 +313,7 @@ macro_rules! algorithms {
 }
 
 algorithms! {
+    dcqcn Dcqcn,
     dctcp Dctcp,
     fixed Fixed,
     hierarchical Hierarchical,

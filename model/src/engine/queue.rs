@@ -246,7 +246,8 @@ mod tests {
             last = at.0;
             popped += 1;
             for _ in 0..if popped < 5_000 { 1 + rng.below(2) } else { 0 } {
-                let ahead = rng.below([600, 1_500_000, 3_000_000, 80_000_000][rng.below(4) as usize]);
+                let range = [600, 1_500_000, 3_000_000, 80_000_000][rng.below(4) as usize];
+                let ahead = rng.below(range);
                 queue.push(Time(last + ahead), Event::new(Kind::Start, 1));
             }
         }

@@ -7,7 +7,7 @@ use super::packet::{Arena, QpId};
 use super::port::{Held, Port};
 use super::queue::Queue;
 use super::trace::Traces;
-use super::{Counters, FlowState, Settings, Simulation, State, Status, Totals};
+use super::{FlowState, Pauses, Settings, Simulation, State, Status, Tally, Totals};
 use crate::cc::Path;
 use crate::nic::CnpPer;
 use crate::nic::domains::Watches;
@@ -126,7 +126,8 @@ impl Simulation {
             clocks: pairs.clocks,
             traces: Traces::default(),
             flows: pairs.flows,
-            counters: Table::filled(Counters::default(), ports.len()),
+            counters: Table::filled(Tally::default(), ports.len()),
+            pauses: Pauses::new(settings.switch.lossless, ports.len()),
             ports,
             router,
             feedback: settings.cc.feedback(),
