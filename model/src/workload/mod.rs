@@ -4,6 +4,10 @@
 //! waits for nothing starts at that time of the run. Collectives, traffic patterns and the flow files of other
 //! simulators all come down to this.
 
+pub mod admission;
+
+pub use admission::{Admission, Admitted};
+
 use crate::table::{Table, id};
 use crate::topology::HostId;
 use crate::units::{Bytes, Priority, Rate, Time};
@@ -241,6 +245,19 @@ pub enum Error {
         flow: u32,
         /// What it waits for.
         on: u32,
+    },
+    /// Admission without anything to admit into.
+    #[error("admission needs at least one buffer of at least one byte, and a clear-to-send message of at least one")]
+    NoBuffer,
+    /// Admission would cut the workload into too many pieces.
+    #[error(
+        "admission makes {pieces} messages and waits, more than the {most} that the model takes; give it larger buffers"
+    )]
+    TooManyPieces {
+        /// How many there would be.
+        pieces: u64,
+        /// How many there may be.
+        most: u64,
     },
     /// Flows wait for one another.
     #[error("flow {flow} waits, through others, for itself; none of them would ever start")]
