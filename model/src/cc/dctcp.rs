@@ -76,7 +76,8 @@ impl Algorithm for Dctcp {
             let share = f64::from(self.marked) / f64::from(self.packets);
             self.alpha = (1.0 - settings.g) * self.alpha + settings.g * share;
         }
-        self.left = ack.in_flight.0;
+        // The next round ends with the first packet that was sent after this one has (RFC 8257, 3.3, step 4).
+        self.left = ack.in_flight.0.saturating_add(1);
         (self.packets, self.marked, self.cut) = (0, 0, false);
     }
 
@@ -126,11 +127,11 @@ mod tests {
         round(&mut dctcp, 10, 3);
         assert_eq!(dctcp.window, 5_000.0);
         assert!((dctcp.alpha - 0.956_25).abs() < 1e-12, "{}", dctcp.alpha);
-        // The second round is 9 packets long; its first mark takes 0.478125 of 5000.
-        round(&mut dctcp, 9, 1);
+        // In the second round 9 packets are on the way, and one more ends it; its first mark takes 0.478125 of 5000.
+        round(&mut dctcp, 10, 1);
         assert_eq!(dctcp.window, 2_609.375);
-        // 8 of 9 packets of it were not marked: 0.95625 x 15/16 + 1/144.
-        assert!((dctcp.alpha - (0.896_484_375 + 1.0 / 144.0)).abs() < 1e-12, "{}", dctcp.alpha);
+        // One of its ten packets was marked: 0.95625 x 15/16 + 1/160.
+        assert!((dctcp.alpha - (0.896_484_375 + 1.0 / 160.0)).abs() < 1e-12, "{}", dctcp.alpha);
     }
 
     #[test]

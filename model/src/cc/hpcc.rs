@@ -118,7 +118,8 @@ impl Algorithm for Hpcc {
             self.window = window.min(self.most).max(settings.least.0 as f64);
             self.left = self.left.saturating_sub(ack.bytes.0);
             if self.left == 0 {
-                self.left = ack.in_flight.0;
+                // The next round ends with the first packet that was sent after this: only there the new window shows.
+                self.left = ack.in_flight.0.saturating_add(1);
                 self.stage = if measure { 0 } else { self.stage + 1 };
                 self.reference = self.window;
             }
@@ -134,8 +135,11 @@ impl Algorithm for Hpcc {
         rate(self.window * 8.0 * Time::SECOND.0 as f64 / self.rtt, self.line)
     }
 
+    /// A packet may go while less than the window is on its way: the last one may reach beyond (as the authors' simulator
+    /// has it). Otherwise a window of less than two packets would count as one.
     fn window(&self) -> Option<Bytes> {
-        Some(Bytes((self.window as u64).max(u64::from(self.mtu))))
+        let packets = (self.window as u64).div_ceil(u64::from(self.mtu.max(1)));
+        Some(Bytes(packets.max(1) * u64::from(self.mtu.max(1))))
     }
 }
 

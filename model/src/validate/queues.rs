@@ -56,8 +56,8 @@ fn dctcp() -> Result<Verdict, Error> {
     let mut run = into_one(2, cable, settings)?;
     let (_, port) = ports(run.fabric(), HostId(0));
     let lengths = watch(&mut run, port, Time::ms(50), Time::ms(250), Time::us(1));
-    let packets = |bytes: u64| bytes as f64 / FRAME as f64;
-    let (low, high) = (packets(quantile(&lengths, 0.01)), packets(quantile(&lengths, 0.99)));
+    let (low, high) = swings(&lengths);
+    let (low, high) = (low / FRAME as f64, high / FRAME as f64);
     let holds = rate.bytes_in(Time::us(100)).0 as f64 / FRAME as f64;
     let (k, n) = (65.0, 2.0);
     let swing = (2.0 * n * (holds + k)).sqrt() / 2.0;
@@ -67,11 +67,34 @@ fn dctcp() -> Result<Verdict, Error> {
     Ok(Verdict {
         target: format!("{bottom:.1} to {top:.1} packets, +-{slack}"),
         measured: format!(
-            "{low:.1} to {high:.1} packets (1st and 99th percentile), mean {:.1}",
+            "{low:.1} to {high:.1} packets (mean trough and crest), mean {:.1}",
             mean(&lengths) / FRAME as f64
         ),
         pass: (low - bottom).abs() <= slack && (high - top).abs() <= slack,
     })
+}
+
+/// The mean of all troughs, and of all crests: the lowest and the highest between two times at which a length passes from
+/// its lowest quarter to its highest, or back. Ripples between the two are none.
+fn swings(lengths: &[u64]) -> (f64, f64) {
+    let (low, high) = (quantile(lengths, 0.25), quantile(lengths, 0.75));
+    let (mut troughs, mut crests) = (Vec::new(), Vec::new());
+    let mut up = None;
+    let mut most = 0;
+    for &length in lengths {
+        let turns = if up == Some(true) { length < low } else { length > high };
+        if turns || up.is_none() {
+            match up {
+                Some(true) => crests.push(most),
+                Some(false) => troughs.push(most),
+                None => {}
+            }
+            up = Some(turns && up != Some(true));
+            most = length;
+        }
+        most = if up == Some(true) { most.max(length) } else { most.min(length) };
+    }
+    (mean(&troughs), mean(&crests))
 }
 
 fn hpcc(flows: u32) -> Result<Verdict, Error> {
@@ -93,6 +116,13 @@ fn hpcc(flows: u32) -> Result<Verdict, Error> {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn troughs_and_crests_are_told_apart() {
+        // The quarters are 2 and 8: from 4 to 6 and back is a ripple.
+        let lengths = [0, 1, 4, 6, 4, 9, 7, 8, 1, 2, 4, 6, 11, 8, 0, 3];
+        assert_eq!(super::swings(&lengths), (0.5, 10.0));
+    }
+
     #[test]
     fn queues_are_where_they_should_be() {
         super::super::all_pass(super::CHECKS);
