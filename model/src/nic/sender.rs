@@ -84,6 +84,7 @@ impl State {
         if sender.next == sender.last {
             self.enter(qp, id);
         }
+        self.reached(id, Milestone::Started);
         self.wake(qp);
     }
 

@@ -4,7 +4,8 @@
 //! priority of its own; it has a few buffers, and offers one again when the piece in it has arrived. So no more than
 //! `buffers x buffer` bytes are ever on their way to whoever owns the buffers: a connection, as in collective libraries, or
 //! the receiver as a whole. It is a change of the workload, not of NICs or switches: clear-to-send is one more thing that a
-//! message waits for, and it takes its place on the cables like any other.
+//! message waits for, and it takes its place on the cables like any other. A flow's compute gap begins when it is there, a
+//! trip later than without.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -61,12 +62,18 @@ pub struct Admitted {
     /// What is to be played: the pieces of all flows in the flows' order, then the clear-to-send messages.
     pub load: Workload,
     pieces: Table<FlowId, Range<u32>>,
+    offers: Range<u32>,
 }
 
 impl Admitted {
     /// The pieces of a flow of the original workload, as flows of this one.
     pub fn pieces(&self, flow: FlowId) -> impl Iterator<Item = FlowId> + use<> {
         self.pieces[flow].clone().map(FlowId)
+    }
+
+    /// All clear-to-send messages.
+    pub fn offers(&self) -> impl Iterator<Item = FlowId> + use<> {
+        self.offers.clone().map(FlowId)
     }
 }
 
@@ -88,7 +95,7 @@ impl Admission {
             return Err(Error::NoBuffer);
         }
         let depths = depths(load);
-        let mut admitted = Admitted { load: Workload::new(), pieces: Table::new() };
+        let mut admitted = Admitted { load: Workload::new(), pieces: Table::new(), offers: 0..0 };
         let mut owners: BTreeMap<(u32, u32, u16, u8), Vec<Slot>> = BTreeMap::new();
         let mut count = 0;
         for (id, flow) in load.flows().iter() {
@@ -102,7 +109,12 @@ impl Admission {
             while left > 0 {
                 let bytes = left.min(self.buffer.0);
                 left -= bytes;
-                let piece = admitted.load.add(Flow { bytes: Bytes(bytes), ..*flow });
+                // The first piece begins when the flow would have, and no other before it.
+                let after = if n == 0 { flow.after } else { Time::ZERO };
+                let piece = admitted.load.add(Flow { bytes: Bytes(bytes), after, ..*flow });
+                if n > 0 {
+                    admitted.load.wait(piece, FlowId(first), Milestone::Started);
+                }
                 // A flow's pieces never stand before those of one that it waits for: no circle can arise.
                 let (owner, place) = match self.owner {
                     Owner::Connection => {
@@ -115,35 +127,14 @@ impl Admission {
             }
             admitted.pieces.push(first..first + n);
         }
-        self.wait(load, &mut admitted)?;
+        wait(load, &mut admitted)?;
+        let first = admitted.load.flows().len() as u32;
         for slots in owners.values_mut() {
             slots.sort_unstable_by_key(|slot| slot.place);
             self.offer(slots, &mut admitted.load);
         }
+        admitted.offers = first..admitted.load.flows().len() as u32;
         Ok(admitted)
-    }
-
-    /// What a flow waited for, its pieces wait for.
-    fn wait(&self, load: &Workload, admitted: &mut Admitted) -> Result<(), Error> {
-        let mut count = 0;
-        for wait in load.waits() {
-            let (mut on, mut by) = (admitted.pieces[wait.on].clone(), admitted.pieces[wait.flow].clone());
-            if self.owner == Owner::Connection {
-                // The pieces before these have arrived when these have, and those behind start when these have.
-                on.start = on.start.max(on.end.saturating_sub(u32::from(self.buffers)));
-                by.end = by.end.min(by.start.saturating_add(u32::from(self.buffers)));
-            }
-            count += u64::from(on.end - on.start) * u64::from(by.end - by.start);
-            if count > MOST {
-                return Err(Error::TooManyPieces { pieces: count, most: MOST });
-            }
-            for flow in by {
-                for on in on.clone() {
-                    admitted.load.wait(FlowId(flow), FlowId(on), wait.until);
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Offers an owner's buffers to the pieces in `slots`, in order.
@@ -161,6 +152,22 @@ impl Admission {
             }
         }
     }
+}
+
+/// What a flow waited for, its first piece waits for.
+fn wait(load: &Workload, admitted: &mut Admitted) -> Result<(), Error> {
+    let mut count = 0;
+    for wait in load.waits() {
+        let (on, by) = (admitted.pieces[wait.on].clone(), admitted.pieces[wait.flow].start);
+        count += u64::from(on.end - on.start);
+        if count > MOST {
+            return Err(Error::TooManyPieces { pieces: count, most: MOST });
+        }
+        for on in on {
+            admitted.load.wait(FlowId(by), FlowId(on), wait.until);
+        }
+    }
+    Ok(())
 }
 
 /// How many flows each flow waits for one after the other, at most.
@@ -217,8 +224,9 @@ mod tests {
         let admitted = ADMISSION.admit(&load(&[(0, 1, 35_000)])).unwrap();
         let sizes: Vec<u64> = admitted.load.flows().rows().iter().map(|flow| flow.bytes.0).collect();
         assert_eq!(sizes, [10_000, 10_000, 10_000, 5_000, 64, 64, 64, 64]);
-        assert_eq!(waits(&admitted), [(0, 4), (1, 5), (2, 6), (6, 0), (3, 7), (7, 1)]);
+        assert_eq!(waits(&admitted), [(1, 0), (2, 0), (3, 0), (0, 4), (1, 5), (2, 6), (6, 0), (3, 7), (7, 1)]);
         assert_eq!(admitted.pieces(FlowId(0)).map(|id| id.0).collect::<Vec<_>>(), [0, 1, 2, 3]);
+        assert_eq!(admitted.offers().map(|id| id.0).collect::<Vec<_>>(), [4, 5, 6, 7]);
     }
 
     #[test]
@@ -226,7 +234,23 @@ mod tests {
         let admission = Admission { buffers: 1, owner: Owner::Receiver, ..ADMISSION };
         let admitted = admission.admit(&load(&[(0, 2, 20_000), (1, 2, 10_000)])).unwrap();
         // Pieces 0 and 1 of the first, 2 of the second: offered as 0, 2, 1.
-        assert_eq!(waits(&admitted), [(0, 3), (2, 4), (4, 0), (1, 5), (5, 2)]);
+        assert_eq!(waits(&admitted), [(1, 0), (0, 3), (2, 4), (4, 0), (1, 5), (5, 2)]);
+    }
+
+    #[test]
+    fn a_gap_is_kept_once() {
+        for owner in [Owner::Connection, Owner::Receiver] {
+            let mut load = Workload::new();
+            load.add(Flow::new(HostId(0), HostId(1), Bytes(50_000)).after(Time::us(100)));
+            let admitted = Admission { owner, ..ADMISSION }.admit(&load).unwrap();
+            let fabric = Star { hosts: 2, cable: Cable::new(Rate::gbps(100), Time::us(1)) }.build().unwrap();
+            let mut run = Simulation::new(fabric, &admitted.load, Settings::default()).unwrap();
+            assert_eq!(run.run(), Status::Done);
+            let starts: Vec<u64> =
+                admitted.pieces(FlowId(0)).map(|id| run.flow(id).started.unwrap().0 / 1_000_000).collect();
+            // Two buffers at once, a clear-to-send of 2 us before the gap; then one trip there and back for each.
+            assert_eq!(starts, [102, 102, 107, 108, 112], "{owner:?}");
+        }
     }
 
     #[test]

@@ -63,6 +63,8 @@ impl Flow {
 /// What about a flow another one waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Milestone {
+    /// It may begin to send.
+    Started,
     /// Its last byte has reached the receiver: what the receiver may act on.
     Delivered,
     /// Its last byte is acknowledged: what the sender may act on.
