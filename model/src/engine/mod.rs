@@ -46,7 +46,7 @@ use crate::switch::buffer::Pool;
 use crate::switch::ecn::{Ramp, RampId};
 use crate::table::Table;
 use crate::topology::{PortId, SwitchId, Topology};
-use crate::units::{Each, Time};
+use crate::units::{Bytes, Each, Time};
 use crate::workload::{FlowId, Followers, Milestone};
 use crate::{nic, switch};
 
@@ -279,6 +279,17 @@ impl Simulation {
         self.state.flows.rows().iter().map(FlowResult::of)
     }
 
+    /// Payload of a flow that its receiver has taken so far.
+    #[must_use]
+    pub fn received(&self, id: FlowId) -> Bytes {
+        let flow = &self.state.flows[id];
+        if !flow.seen {
+            return Bytes(0);
+        }
+        let packets = self.state.receivers[flow.qp].expected.clamp(flow.first, flow.end) - flow.first;
+        Bytes((u64::from(packets) * self.state.settings.nic.mtu.0).min(flow.bytes))
+    }
+
     /// What happened in all.
     #[must_use]
     pub fn totals(&self) -> Totals {
@@ -293,7 +304,7 @@ impl Simulation {
 
     /// Bytes that wait in all queues of a port.
     #[must_use]
-    pub fn queue(&self, port: PortId) -> crate::units::Bytes {
-        crate::units::Bytes(u64::from(self.state.ports[port].queued))
+    pub fn queue(&self, port: PortId) -> Bytes {
+        Bytes(u64::from(self.state.ports[port].queued))
     }
 }
