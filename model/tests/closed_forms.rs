@@ -1,5 +1,7 @@
 //! Runs whose end can be worked out by hand.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may: that is how it fails")]
+
 use rocetop_model::cc;
 use rocetop_model::engine::{Settings, Simulation, Status};
 use rocetop_model::switch::Headroom;

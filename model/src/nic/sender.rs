@@ -3,7 +3,7 @@
 use crate::cc::{Ack, Cnp, Control, Loss};
 use crate::engine::State;
 use crate::engine::event::{Event, Kind};
-use crate::engine::packet::{Packet, QpId};
+use crate::engine::packet::{Packet, PacketId, QpId};
 use crate::routing::Key;
 use crate::topology::{HostId, PortId};
 use crate::units::{Bytes, Priority, Rate, Time};
@@ -141,7 +141,7 @@ impl State {
 
     /// An acknowledgement has come: all before `seq` has arrived.
     #[inline]
-    pub(crate) fn acked(&mut self, packet: &Packet) {
+    pub(crate) fn acked(&mut self, id: PacketId, packet: &Packet) {
         let (qp, now) = (packet.qp, self.now);
         let sender = &mut self.senders[qp];
         if sender.broken {
@@ -171,7 +171,7 @@ impl State {
             marked: packet.payload >> 16,
             rtt: now.since(packet.sent),
             in_flight: Bytes(flight),
-            hops: &[],
+            hops: self.stacks.read(id),
         };
         sender.cc.advance(&self.settings.cc, now);
         sender.cc.on_ack(&self.settings.cc, &ack);
@@ -211,8 +211,8 @@ impl State {
     }
 
     /// The receiver misses `packet.seq`: go back to it (IBTA 9.7.5.2.4 and 9.7.5.1.4).
-    pub(crate) fn nacked(&mut self, packet: &Packet) {
-        self.acked(packet);
+    pub(crate) fn nacked(&mut self, id: PacketId, packet: &Packet) {
+        self.acked(id, packet);
         let qp = packet.qp;
         if self.senders[qp].broken || packet.seq != self.senders[qp].una {
             return;

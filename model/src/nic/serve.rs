@@ -98,6 +98,9 @@ impl State {
         let packet = self.make(qp);
         let bytes = Bytes(u64::from(packet.size + wire::GAP));
         let id = self.packets.add(packet);
+        if self.feedback.telemetry {
+            self.stacks.begin(id);
+        }
         self.transmit(at, id);
         let (now, busy, line) = (self.now, self.ports[at].busy, self.ports[at].rate());
         let sender = &mut self.senders[qp];
