@@ -8,7 +8,7 @@ pub const HEADERS: u32 = 14 + 20 + 8 + 12 + 4 + 4;
 pub const RETH: u32 = 16;
 /// An acknowledgement or NAK: headers and AETH (IBTA 9.3.4).
 pub const ACK: u32 = HEADERS + 4;
-/// What telemetry adds to data and its ACK: room for five hops (HPCC, SIGCOMM 2019, section 4.1).
+/// What telemetry adds to data and its ACK: five hops' worth, on every way (HPCC, SIGCOMM 2019, section 4.1).
 pub const INT: u32 = 42;
 /// A congestion notification: headers and 16 reserved bytes (IBTA A17.9.3).
 pub const CNP: u32 = HEADERS + 16;

@@ -4,7 +4,7 @@
 //! ([`crate::cc::Telemetry`]). From two ACKs the sender knows what each link carries and holds, and sets its window so that
 //! the busiest one carries `eta` of its rate.
 
-use super::{Ack, Algorithm, Feedback, HOPS, Path, Telemetry, rate};
+use super::{Ack, Algorithm, Feedback, Path, Telemetry, rate};
 use crate::units::{Bytes, Rate, Time};
 
 /// What can be set.
@@ -30,13 +30,6 @@ impl Default for Settings {
     }
 }
 
-/// What the hops wrote into the last ACK.
-#[derive(Clone, Debug, PartialEq, Default)]
-struct Links {
-    links: [Telemetry; HOPS],
-    known: usize,
-}
-
 /// A queue pair under HPCC.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hpcc {
@@ -54,14 +47,15 @@ pub struct Hpcc {
     load: f64,
     /// Payload still to be acknowledged in this round.
     left: u64,
-    before: Box<Links>,
+    /// What the hops wrote into the last ACK.
+    before: Vec<Telemetry>,
 }
 
 impl Hpcc {
     /// The busiest link's load since the last ACK, and the time in which it was measured; `None` when nothing was.
     fn busiest(&self, hops: &[Telemetry]) -> Option<(f64, f64)> {
         let mut busiest = None;
-        for (new, old) in hops.iter().zip(self.before.links.iter().take(self.before.known)) {
+        for (new, old) in hops.iter().zip(&self.before) {
             // A reordered ACK, or another way, measures nothing.
             if new.at <= old.at || new.sent < old.sent || new.line != old.line || new.line.0 == 0 {
                 continue;
@@ -97,7 +91,7 @@ impl Algorithm for Hpcc {
             most: window,
             load: 1.0,
             left: fills,
-            before: Box::default(),
+            before: Vec::new(),
         }
     }
 
@@ -124,11 +118,8 @@ impl Algorithm for Hpcc {
                 self.reference = self.window;
             }
         }
-        let before = &mut *self.before;
-        before.known = ack.hops.len().min(HOPS);
-        for (link, hop) in before.links.iter_mut().zip(ack.hops) {
-            *link = *hop;
-        }
+        self.before.clear();
+        self.before.extend_from_slice(ack.hops);
     }
 
     fn rate(&self) -> Rate {

@@ -65,9 +65,6 @@ pub struct Telemetry {
     pub line: Rate,
 }
 
-/// Hops that telemetry has room for; switches beyond write nothing (HPCC, SIGCOMM 2019, section 4.1).
-pub const HOPS: usize = 5;
-
 /// An acknowledgement, as the sender sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack<'a> {

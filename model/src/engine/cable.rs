@@ -3,17 +3,15 @@
 use super::State;
 use super::event::{Event, Kind};
 use super::packet::{PacketId, What};
+use crate::cc::Telemetry;
 use crate::topology::PortId;
-use crate::units::Priorities;
+use crate::units::{Bytes, Priorities};
 use crate::wire;
 
 impl State {
     /// Puts a frame on the cable of an idle port.
     #[inline]
     pub(crate) fn transmit(&mut self, at: PortId, id: PacketId) {
-        if self.feedback.telemetry && at.0 >= self.fabric.hosts() {
-            self.trace(at, id);
-        }
         let port = &mut self.ports[at];
         let packet = &mut self.packets[id];
         let bytes = packet.size + wire::GAP;
@@ -24,6 +22,11 @@ impl State {
         packet.ingress = port.peer;
         packet.node = port.neighbour;
         let arrive = port.busy + port.delay;
+        if self.feedback.telemetry && port.tier > 0 && matches!(packet.what, What::Data | What::Last) {
+            let queue = Bytes(u64::from(port.queues[packet.priority].bytes));
+            let hop = Telemetry { at: self.now, queue, sent: Bytes(port.sent), line: port.rate() };
+            self.stacks.write(id, hop);
+        }
         self.events.push(arrive, Event::new(Kind::Arrive, id.0));
     }
 

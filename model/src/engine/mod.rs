@@ -27,7 +27,7 @@ pub(crate) mod port;
 mod queue;
 mod results;
 mod setup;
-pub(crate) mod trace;
+mod telemetry;
 
 pub use results::{Counters, FlowResult, PauseClock, Totals};
 pub(crate) use results::{Pauses, Tally};
@@ -38,7 +38,6 @@ use crate::engine::event::{Event, Kind};
 use crate::engine::packet::{Arena, QpId};
 use crate::engine::port::{Held, Port};
 use crate::engine::queue::Queue;
-use crate::engine::trace::Traces;
 use crate::nic::domains::Watches;
 use crate::nic::receiver::{ClockId, Receiver};
 use crate::nic::sender::Sender;
@@ -49,7 +48,7 @@ use crate::switch::buffer::Pool;
 use crate::switch::ecn::{Ramp, RampId};
 use crate::table::Table;
 use crate::topology::{PortId, SwitchId, Topology};
-use crate::units::{Each, Time};
+use crate::units::{Bytes, Each, Time};
 use crate::workload::{FlowId, Followers, Milestone};
 use crate::{nic, switch};
 
@@ -117,10 +116,10 @@ pub(crate) struct State {
     pub(crate) receivers: Table<QpId, Receiver>,
     pub(crate) clocks: Table<ClockId, Time>,
     pub(crate) watches: Watches,
-    pub(crate) traces: Traces,
     pub(crate) flows: Table<FlowId, FlowState>,
     pub(crate) counters: Table<PortId, Tally>,
     pub(crate) pauses: Pauses,
+    pub(crate) stacks: telemetry::Stacks,
     pub(crate) fabric: Topology,
     pub(crate) router: Router,
     pub(crate) settings: Settings,
@@ -232,7 +231,11 @@ impl Simulation {
                 self.status = Status::Done;
                 break;
             }
-            let Some((at, event)) = state.events.pop() else {
+            let Some((at, event)) = state.events.pop(until) else {
+                if !state.events.is_played() {
+                    state.now = state.now.max(until);
+                    break;
+                }
                 if state.events.turn() {
                     state.touch();
                 } else {
@@ -240,11 +243,6 @@ impl Simulation {
                 }
                 continue;
             };
-            if at > until {
-                state.events.push(at, event);
-                state.now = until;
-                break;
-            }
             debug_assert!(at >= state.now, "time runs backwards");
             state.now = at;
             state.handle(event);
@@ -284,6 +282,17 @@ impl Simulation {
         self.state.flows.rows().iter().map(FlowResult::of)
     }
 
+    /// Payload of a flow that its receiver has taken so far.
+    #[must_use]
+    pub fn received(&self, id: FlowId) -> Bytes {
+        let flow = &self.state.flows[id];
+        if !flow.seen {
+            return Bytes(0);
+        }
+        let packets = self.state.receivers[flow.qp].expected.clamp(flow.first, flow.end) - flow.first;
+        Bytes((u64::from(packets) * self.state.settings.nic.mtu.0).min(flow.bytes))
+    }
+
     /// What happened in all.
     #[must_use]
     pub fn totals(&self) -> Totals {
@@ -298,7 +307,7 @@ impl Simulation {
 
     /// Bytes that wait in all queues of a port.
     #[must_use]
-    pub fn queue(&self, port: PortId) -> crate::units::Bytes {
-        crate::units::Bytes(u64::from(self.state.ports[port].queued))
+    pub fn queue(&self, port: PortId) -> Bytes {
+        Bytes(u64::from(self.state.ports[port].queued))
     }
 }

@@ -6,7 +6,7 @@ use super::event::{Event, Kind};
 use super::packet::{Arena, QpId};
 use super::port::{Held, Port};
 use super::queue::Queue;
-use super::trace::Traces;
+use super::telemetry::Stacks;
 use super::{FlowState, Pauses, Settings, Simulation, State, Status, Tally, Totals};
 use crate::cc::Path;
 use crate::nic::CnpPer;
@@ -115,7 +115,8 @@ impl Simulation {
         let mut state = State {
             now: Time::ZERO,
             events: Queue::new(near, ports.len(), settings.seed),
-            packets: Arena::new(),
+            // A large vector that grows leaves its old places behind; this one need not grow in most runs.
+            packets: Arena::with_room((ports.len() * 64).min(1 << 18)),
             pools,
             held: Table::filled(Each::default(), ports.len()),
             ramps,
@@ -124,9 +125,9 @@ impl Simulation {
             senders: pairs.senders,
             receivers: pairs.receivers,
             clocks: pairs.clocks,
-            traces: Traces::default(),
             flows: pairs.flows,
             counters: Table::filled(Tally::default(), ports.len()),
+            stacks: Stacks::default(),
             pauses: Pauses::new(settings.switch.lossless, ports.len()),
             ports,
             router,

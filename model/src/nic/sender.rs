@@ -80,7 +80,12 @@ impl State {
         if newest != NO_FLOW {
             self.flows[newest].next = id;
         }
+        let (idle, now) = (sender.una == sender.end - packets, self.now);
         let sender = &mut self.senders[qp];
+        if idle {
+            // Time without anything to send is no credit.
+            sender.due = sender.due.max(now);
+        }
         if sender.next == sender.last {
             self.enter(qp, id);
         }
@@ -172,7 +177,7 @@ impl State {
             marked: packet.payload >> 16,
             rtt: now.since(packet.sent),
             in_flight: Bytes(flight),
-            hops: self.traces.of(id),
+            hops: self.stacks.read(id),
         };
         sender.cc.advance(&self.settings.cc, now);
         sender.cc.on_ack(&self.settings.cc, &ack);

@@ -1,9 +1,10 @@
-//! The model against what is known: closed forms, published figures, and directions that practice reports.
+//! The model against what is known: closed forms and published figures, one file a subject.
 //!
-//! A [`Check`] is a small experiment with a target from somewhere else. The checks of one subject stand in one file;
-//! [`CHECKS`] has all of them. Each also runs as a test of its file, so that the table never says what the tests do not.
+//! Every check measures something in a run and sets it beside a target that does not come from the model.
+//! `cargo xtask validate` prints the whole table; its exit code says whether all of it holds.
 
 mod admission;
+mod dcqcn;
 mod domains;
 mod fairness;
 mod incast;
@@ -15,53 +16,72 @@ use crate::topology::{HostId, PortId, Topology};
 use crate::units::{Bytes, Time};
 use crate::workload::Workload;
 
-/// An experiment with a known outcome.
-#[derive(Clone, Copy, Debug)]
-pub struct Check {
-    /// What is looked at, in a few words.
-    pub name: &'static str,
-    /// Where the target comes from.
-    pub source: &'static str,
-    /// The set-up, and where the outcome needs it, the mechanism: one paragraph.
-    pub how: &'static str,
-    run: fn() -> Result<Verdict, Error>,
-}
-
-impl Check {
-    /// Runs it. What cannot run does not pass, and says why.
-    #[must_use]
-    pub fn run(&self) -> Row {
-        let Self { name, source, .. } = *self;
-        match (self.run)() {
-            Ok(Verdict { target, measured, pass }) => Row { name, source, target, measured, pass },
-            Err(error) => Row { name, source, target: String::from("a run"), measured: error.to_string(), pass: false },
-        }
-    }
-}
-
-/// A row of the validation table.
+/// One line of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     /// What was looked at.
-    pub name: &'static str,
-    /// Where the target comes from.
-    pub source: &'static str,
-    /// What it should be.
+    pub name: String,
+    /// What it should be, and by whose word.
     pub target: String,
-    /// What it is.
+    /// What the model does.
     pub measured: String,
-    /// Whether that is good enough.
+    /// Whether that will do.
     pub pass: bool,
+    /// The set-up and the mechanism, in a paragraph; empty where the name says it.
+    pub how: &'static str,
 }
 
-/// Every check, by subject.
-pub const CHECKS: &[&[Check]] = &[queues::CHECKS, fairness::CHECKS, incast::CHECKS, admission::CHECKS, domains::CHECKS];
+/// A subject: its name, and what measures it.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject {
+    /// The name of its file.
+    pub name: &'static str,
+    /// Measures it. Takes seconds to minutes in a release build.
+    pub run: fn() -> Vec<Row>,
+}
+
+/// Every subject.
+pub const SUBJECTS: &[Subject] = &[
+    Subject { name: "admission", run: || rows(admission::CHECKS) },
+    Subject { name: "dcqcn", run: dcqcn::run },
+    Subject { name: "domains", run: || rows(domains::CHECKS) },
+    Subject { name: "fairness", run: || rows(fairness::CHECKS) },
+    Subject { name: "incast", run: || rows(incast::CHECKS) },
+    Subject { name: "queues", run: || rows(queues::CHECKS) },
+];
+
+/// An experiment with a known outcome: what is looked at, by whose word the target is, and how it is set up.
+struct Check {
+    name: &'static str,
+    source: &'static str,
+    how: &'static str,
+    run: fn() -> Result<Verdict, Error>,
+}
 
 /// What an experiment found.
 struct Verdict {
     target: String,
     measured: String,
     pass: bool,
+}
+
+/// Runs experiments. What cannot run does not pass, and says why.
+fn rows(checks: &[Check]) -> Vec<Row> {
+    let row = |check: &Check| {
+        let failed = |error: Error| Verdict { target: String::from("a run"), measured: error.to_string(), pass: false };
+        let Verdict { target, measured, pass } = (check.run)().unwrap_or_else(failed);
+        let target = format!("{target} [{}]", check.source);
+        Row { name: String::from(check.name), target, measured, pass, how: check.how }
+    };
+    checks.iter().map(row).collect()
+}
+
+/// Mean and standard deviation; zeros for nothing.
+fn spread(values: &[f64]) -> (f64, f64) {
+    let n = values.len().max(1) as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let square = values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / n;
+    (mean, square.sqrt())
 }
 
 /// Why an experiment could not be made: a fault of the model.
@@ -134,11 +154,11 @@ fn gbps(bytes: u64, time: Time) -> f64 {
     bytes as f64 * 8.0 / time.seconds() / 1e9
 }
 
+/// Asserts what the table asks.
 #[cfg(test)]
 fn all_pass(checks: &[Check]) {
-    for check in checks {
-        let row = check.run();
-        assert!(row.pass, "{}: {} for {}", row.name, row.measured, row.target);
+    for row in rows(checks) {
+        assert!(row.pass, "{}: {}, not {}", row.name, row.measured, row.target);
     }
 }
 
@@ -147,12 +167,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_unique() {
-        let mut names: Vec<&str> = CHECKS.iter().flat_map(|checks| checks.iter()).map(|check| check.name).collect();
-        let all = names.len();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), all);
+    fn spread_of_three() {
+        assert_eq!(spread(&[1.0, 3.0, 5.0, 3.0]), (3.0, 2.0_f64.sqrt()));
+        assert_eq!(spread(&[]), (0.0, 0.0));
     }
 
     #[test]
@@ -160,5 +177,16 @@ mod tests {
         let lengths: Vec<u64> = (0..100).rev().collect();
         assert_eq!([0.0, 0.5, 0.99, 1.0].map(|share| quantile(&lengths, share)), [0, 50, 99, 99]);
         assert_eq!(quantile(&[], 0.5), 0);
+    }
+
+    #[test]
+    fn the_list_and_the_folder_agree() {
+        let mut found: Vec<String> = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/validate"))
+            .unwrap()
+            .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
+            .filter(|name| name != "mod")
+            .collect();
+        found.sort();
+        assert_eq!(found, SUBJECTS.iter().map(|subject| subject.name).collect::<Vec<_>>());
     }
 }
