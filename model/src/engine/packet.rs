@@ -76,6 +76,8 @@ pub(crate) struct Packet {
     pub(crate) priority: Priority,
     /// The tier of the switch that marked it CE; 0 while nobody has.
     pub(crate) marked: u8,
+    /// Whether it wants an ACK of its own (BTH's AckReq, IBTA 9.2.9).
+    pub(crate) asks: bool,
 }
 
 const _: () = assert!(size_of::<Packet>() == 64);

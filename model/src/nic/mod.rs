@@ -27,7 +27,8 @@ pub enum CnpPer {
 pub struct Settings {
     /// Payload of a full packet.
     pub mtu: Bytes,
-    /// Packets that one ACK speaks for; the last of a message is always acknowledged.
+    /// Packets that one ACK speaks for; the last of a message, and what fills a window beyond a quarter, is always
+    /// acknowledged.
     pub ack_every: u16,
     /// Traffic class of ACKs and NAKs; `None`: that of the data.
     pub ack_priority: Option<Priority>,

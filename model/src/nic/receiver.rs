@@ -65,7 +65,7 @@ impl State {
             receiver.asked = false;
             self.delivered += u64::from(packet.payload);
             let last = packet.what == What::Last;
-            if last || receiver.packets >= self.settings.nic.ack_every {
+            if last || packet.asks || receiver.packets >= self.settings.nic.ack_every {
                 self.answer(at, id, qp, What::Ack, packet.sent);
             } else {
                 self.packets.drop(id);

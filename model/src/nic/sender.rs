@@ -313,7 +313,11 @@ impl State {
         if self.feedback.telemetry {
             size += crate::wire::INT;
         }
+        // What a window may hold back asks for an ACK, or the sender could wait for one that coalescing keeps.
+        let flight = u64::from(sender.next - sender.una).saturating_mul(4 * self.settings.nic.mtu.0);
+        let asks = self.settings.nic.ack_every > 1 && sender.cc.window().is_some_and(|window| flight >= window.0);
         let packet = Packet {
+            asks,
             sent: now,
             qp,
             flow: sender.flow,
