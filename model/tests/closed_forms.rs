@@ -171,6 +171,22 @@ fn a_fixed_rate_is_kept() {
     assert_eq!(run.flow(FlowId(0)).delivered, Some(Time(end) + Time::us(2)));
 }
 
+/// SYSTEMS F11: 800 Gb/s over 3,000 km, 15 ms one way. Three gigabytes come before a pause is obeyed, and headroom for
+/// them is counted like any other.
+#[test]
+fn a_very_long_cable_is_lossless_with_its_headroom() {
+    let trunk = Cable::new(Rate::gbps(800), Time::ms(15));
+    let dumbbell = Dumbbell { left: 1, right: 1, trunks: 1, host: cable(800), trunk };
+    let mut settings = settings(4096);
+    let error = Simulation::new(dumbbell.build().unwrap(), &load(&[(0, 1, 1)]), settings.clone()).unwrap_err();
+    assert!(error.to_string().contains("headroom for 2 ports takes 3000"), "{error}");
+    settings.switch.buffer.per_port = Bytes(2_000_000_000);
+    let mut run = Simulation::new(dumbbell.build().unwrap(), &load(&[(0, 1, 400_000)]), settings).unwrap();
+    assert_eq!(run.run(), Status::Done);
+    let (acked, trip) = (run.flow(FlowId(0)).acked.unwrap(), Time::ms(30));
+    assert!(acked > trip && acked < trip + Time::us(20), "{acked}");
+}
+
 #[test]
 fn queue_pairs_that_share_a_port_get_all_of_it() {
     let mut settings = settings(1000);

@@ -23,7 +23,7 @@ impl State {
         packet.node = port.neighbour;
         let arrive = port.busy + port.delay;
         if self.feedback.telemetry && port.tier > 0 && matches!(packet.what, What::Data | What::Last) {
-            let queue = Bytes(u64::from(port.queues[packet.priority].bytes));
+            let queue = Bytes(port.queues[packet.priority].bytes);
             let hop = Telemetry { at: self.now, queue, sent: Bytes(port.sent), line: port.rate() };
             self.stacks.write(id, hop);
         }

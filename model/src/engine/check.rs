@@ -24,7 +24,7 @@ impl State {
                 let mut bytes = 0;
                 for packet in self.chain(queue.list.head) {
                     live += 1;
-                    bytes += self.packets[packet].size;
+                    bytes += u64::from(self.packets[packet].size);
                     if id.0 >= self.fabric.hosts() {
                         let ingress = self.packets[packet].ingress;
                         if let Some(sum) = held.get_mut(ingress.0 as usize) {
@@ -39,8 +39,7 @@ impl State {
             assert_eq!(queued, port.queued, "bytes in the queues of port {}", id.0);
         }
         for (row, sum) in (0..).zip(held) {
-            let account: u64 =
-                self.held[PortId(row)].0.iter().map(|held| u64::from(held.shared) + u64::from(held.room())).sum();
+            let account: u64 = self.held[PortId(row)].0.iter().map(|held| held.shared + held.room()).sum();
             assert_eq!(account, sum, "the account of port {row}");
         }
         let cables = self.events.all().filter(|event| event.kind() == Kind::Arrive).count();
@@ -48,7 +47,7 @@ impl State {
         for switch in self.pools.ids() {
             let node = self.fabric.node(switch);
             let ports = self.fabric.ports_of(node).ports();
-            let used: u64 = ports.flat_map(|port| self.held[port].0).map(|held| u64::from(held.shared)).sum();
+            let used: u64 = ports.flat_map(|port| self.held[port].0).map(|held| held.shared).sum();
             assert_eq!(used, self.pools[switch].used, "the pool of switch {}", switch.0);
             assert!(used <= self.pools[switch].size, "switch {} holds more than it has", switch.0);
         }

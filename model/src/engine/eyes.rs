@@ -21,7 +21,7 @@ impl View for Eyes<'_> {
 
     #[inline(always)]
     fn queue(&self, port: PortId) -> Bytes {
-        Bytes(u64::from(self.ports[port].queued))
+        Bytes(self.ports[port].queued)
     }
 
     #[inline(always)]

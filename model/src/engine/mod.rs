@@ -158,7 +158,7 @@ impl State {
         for event in self.events.present() {
             sum ^= match event.kind() {
                 Kind::Arrive => self.packets[event.row()].size,
-                Kind::Free => self.ports[event.row()].queued,
+                Kind::Free => self.ports[event.row()].busy.0 as u32,
                 _ => 0,
             };
         }
@@ -167,10 +167,10 @@ impl State {
                 Kind::Arrive => {
                     let packet = &self.packets[event.row()];
                     if self.fabric.switch(packet.node).is_some() {
-                        sum ^= self.held[packet.ingress][packet.priority].shared;
+                        sum ^= self.held[packet.ingress][packet.priority].shared as u32;
                         let hops = self.fabric.next_hops(packet.node, packet.dst);
                         if hops.count == 1 {
-                            sum ^= self.ports[hops.first].queued;
+                            sum ^= self.ports[hops.first].busy.0 as u32;
                         }
                     } else if packet.what == packet::What::Ack {
                         sum ^= self.senders[packet.qp].una;
@@ -308,6 +308,6 @@ impl Simulation {
     /// Bytes that wait in all queues of a port.
     #[must_use]
     pub fn queue(&self, port: PortId) -> Bytes {
-        Bytes(u64::from(self.state.ports[port].queued))
+        Bytes(self.state.ports[port].queued)
     }
 }

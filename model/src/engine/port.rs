@@ -8,28 +8,23 @@ use crate::units::{Bytes, Each, Priorities, Rate, Time};
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Waiting {
     pub(crate) list: Fifo,
-    pub(crate) bytes: u32,
-    /// What it may still send in its turn (deficit round robin), in bytes.
-    pub(crate) deficit: i32,
+    pub(crate) bytes: u64,
 }
 
 /// What of the shared buffer came in by a port in one priority, and still stands in the switch.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Held {
     /// Bytes in the shared pool.
-    pub(crate) shared: u32,
-    /// Bytes in the port's own headroom, doubled, and one more while the other end is told to stop: the two belong
-    /// together, and eight priorities fill one cache line.
-    room: u32,
+    pub(crate) shared: u64,
+    /// Bytes in the port's own headroom, doubled, and one more while the other end is told to stop: an account is then
+    /// a quarter of a cache line.
+    room: u64,
 }
 
 impl Held {
-    /// The most headroom that an account can keep.
-    pub(crate) const MOST: u32 = u32::MAX / 2;
-
     /// Bytes in the port's own headroom.
     #[inline(always)]
-    pub(crate) const fn room(self) -> u32 {
+    pub(crate) const fn room(self) -> u64 {
         self.room / 2
     }
 
@@ -41,8 +36,8 @@ impl Held {
 
     /// Sets both.
     #[inline(always)]
-    pub(crate) const fn set(&mut self, room: u32, stopped: bool) {
-        self.room = room * 2 + stopped as u32;
+    pub(crate) const fn set(&mut self, room: u64, stopped: bool) {
+        self.room = room * 2 + stopped as u64;
     }
 }
 
@@ -60,10 +55,10 @@ pub(crate) struct Port {
     /// The port at the other end, and whose it is.
     pub(crate) peer: PortId,
     pub(crate) neighbour: NodeId,
+    /// Bytes in all queues.
+    pub(crate) queued: u64,
     /// Picoseconds of a byte where these are whole, else 0.
     byte: u32,
-    /// Bytes in all queues.
-    pub(crate) queued: u32,
     /// Priorities with something in their queue.
     pub(crate) waiting: Priorities,
     /// Priorities that the other end has paused.
@@ -80,10 +75,15 @@ pub(crate) struct Port {
     pub(crate) turn: u8,
 
     pub(crate) queues: Each<Waiting>,
+    /// What each priority may still send in its turn (deficit round robin), in bytes.
+    pub(crate) deficits: Each<i32>,
     rate: Rate,
     /// Headroom of each lossless priority, in bytes.
-    pub(crate) headroom: u32,
+    pub(crate) headroom: u64,
 }
+
+// The masks and marks at its end are the last things in the first line.
+const _: () = assert!(std::mem::offset_of!(Port, turn) < 64);
 
 impl Port {
     pub(crate) fn new(peer: PortId, neighbour: NodeId, tier: u8, Cable { rate, delay }: Cable) -> Self {
@@ -98,6 +98,7 @@ impl Port {
             neighbour,
             byte: if whole { u32::try_from(byte).unwrap_or(0) } else { 0 },
             queued: 0,
+            deficits: Each::default(),
             waiting: Priorities::NONE,
             paused: Priorities::NONE,
             due: Priorities::NONE,
@@ -143,8 +144,8 @@ impl Port {
         let (priority, size) = (packets[id].priority, packets[id].size);
         let queue = &mut self.queues[priority];
         queue.list.push(packets, id);
-        queue.bytes += size;
-        self.queued += size;
+        queue.bytes += u64::from(size);
+        self.queued += u64::from(size);
         self.waiting = self.waiting.with(priority);
     }
 }

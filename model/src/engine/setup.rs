@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::event::{Event, Kind};
 use super::packet::{Arena, QpId};
-use super::port::{Held, Port};
+use super::port::Port;
 use super::queue::Queue;
 use super::telemetry::Stacks;
 use super::{FlowState, Pauses, Settings, Simulation, State, Status, Tally, Totals};
@@ -56,16 +56,6 @@ pub enum Error {
         headroom: u64,
         /// What there is.
         buffer: u64,
-    },
-    /// A buffer that the model cannot count in.
-    #[error("switch {switch}: a buffer of {buffer} bytes; the model counts up to {most}")]
-    Buffer {
-        /// The switch.
-        switch: String,
-        /// Its buffer.
-        buffer: u64,
-        /// The most there can be.
-        most: u64,
     },
     /// More flows, or packets in a queue pair, than can be numbered.
     #[error("{what}: {is}, more than the {most} that the model can number")]
@@ -176,8 +166,7 @@ fn ports(fabric: &Topology, settings: &Settings) -> Table<PortId, Port> {
         let cable = port.cable;
         let mut made = Port::new(port.peer, wired[port.peer].node, fabric.tier(port.node), cable);
         if fabric.switch(port.node).is_some() && !settings.switch.lossless.is_empty() {
-            let room = settings.switch.buffer.headroom(cable.rate, cable.delay, frame);
-            made.headroom = u32::try_from(room.0).unwrap_or(u32::MAX).min(Held::MOST);
+            made.headroom = settings.switch.buffer.headroom(cable.rate, cable.delay, frame).0;
         }
         made
     };
@@ -191,12 +180,10 @@ fn pools(fabric: &Topology, ports: &Table<PortId, Port>, settings: &Settings) ->
         let node = fabric.node(switch);
         let all = fabric.ports_of(node);
         let buffer = settings.switch.buffer.per_port.0.saturating_mul(u64::from(all.count));
-        let headroom = all.ports().map(|port| u64::from(ports[port].headroom) * lossless).sum::<u64>();
+        let headroom =
+            all.ports().fold(0_u64, |sum, port| sum.saturating_add(ports[port].headroom.saturating_mul(lossless)));
         if headroom >= buffer {
             return Err(Error::Headroom { switch: fabric.name(node), ports: all.count, headroom, buffer });
-        }
-        if buffer > u64::from(u32::MAX) {
-            return Err(Error::Buffer { switch: fabric.name(node), buffer, most: u64::from(u32::MAX) });
         }
         pools.push(Pool { size: buffer - headroom, used: 0 });
     }

@@ -77,7 +77,7 @@ impl State {
         if let Some(priority) = port.ready().highest() {
             let queue = &mut port.queues[priority];
             let Some(id) = queue.list.pop(&self.packets) else { return };
-            let size = self.packets[id].size;
+            let size = u64::from(self.packets[id].size);
             queue.bytes -= size;
             port.queued -= size;
             if queue.list.is_empty() {

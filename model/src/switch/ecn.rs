@@ -49,20 +49,20 @@ id! {
 /// Marking of a port of a given rate, ready for use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ramp {
-    kmin: u32,
-    kmax: u32,
+    kmin: u64,
+    kmax: u64,
     /// Marking probability for every byte above `kmin`, in parts of 2^56.
     slope: u64,
 }
 
 impl Ramp {
     /// Never marks.
-    pub(crate) const NEVER: Self = Self { kmin: u32::MAX, kmax: u32::MAX, slope: 0 };
+    pub(crate) const NEVER: Self = Self { kmin: u64::MAX, kmax: u64::MAX, slope: 0 };
 
     pub(crate) fn new(marking: &Marking, rate: Rate) -> Self {
         let scaled = |Bytes(bytes)| {
             let (up, down) = marking.per.map_or((1, 1), |Rate(per)| (rate.0, per.max(1)));
-            u32::try_from(u128::from(bytes) * u128::from(up) / u128::from(down)).unwrap_or(u32::MAX)
+            u64::try_from(u128::from(bytes) * u128::from(up) / u128::from(down)).unwrap_or(u64::MAX)
         };
         let (kmin, kmax) = (scaled(marking.kmin), scaled(marking.kmax));
         let pmax = (u128::from(marking.pmax_ppm.min(1_000_000)) << 56) / 1_000_000;
@@ -72,14 +72,14 @@ impl Ramp {
 
     /// Whether a queue of `bytes` may mark at all.
     #[inline(always)]
-    pub(crate) const fn above(&self, bytes: u32) -> bool {
+    pub(crate) const fn above(&self, bytes: u64) -> bool {
         bytes > self.kmin
     }
 
     /// Whether a queue of `bytes` marks when 56 random bits say `draw`.
     #[inline(always)]
-    pub(crate) const fn marks(&self, bytes: u32, draw: u64) -> bool {
-        bytes > self.kmax || (bytes > self.kmin && draw < self.slope.saturating_mul((bytes - self.kmin) as u64))
+    pub(crate) const fn marks(&self, bytes: u64, draw: u64) -> bool {
+        bytes > self.kmax || (bytes > self.kmin && draw < self.slope.saturating_mul(bytes - self.kmin))
     }
 }
 
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
     use crate::rng::Rng;
 
-    fn share(ramp: &Ramp, bytes: u32) -> f64 {
+    fn share(ramp: &Ramp, bytes: u64) -> f64 {
         let mut rng = Rng::new(2);
         let hits = (0..200_000).filter(|_| ramp.marks(bytes, rng.next() >> 8)).count();
         hits as f64 / 200_000.0
@@ -100,7 +100,7 @@ mod tests {
         assert_eq!([share(&ramp, 0), share(&ramp, 5_000), share(&ramp, 200_001)], [0.0, 0.0, 1.0]);
         assert!((share(&ramp, 102_500) - 0.005).abs() < 0.0006);
         assert!((share(&ramp, 200_000) - 0.01).abs() < 0.0008);
-        assert!(!Ramp::NEVER.above(u32::MAX));
+        assert!(!Ramp::NEVER.above(u64::MAX));
     }
 
     #[test]

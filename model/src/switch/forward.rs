@@ -50,32 +50,30 @@ impl State {
     /// Takes a frame on account of the port it came in by; whether there was room. Tells the other end to stop when the
     /// account is full.
     fn admit(&mut self, ingress: PortId, out: PortId, switch: SwitchId, id: PacketId) -> bool {
-        let (size, priority) = (self.packets[id].size, self.packets[id].priority);
+        let (size, priority) = (u64::from(self.packets[id].size), self.packets[id].priority);
         let buffer = &self.settings.switch.buffer;
         let pool = &mut self.pools[switch];
         let threshold = pool.threshold(buffer.alpha_256);
         let lossless = self.settings.switch.lossless.has(priority);
         if !lossless {
-            let queue = u64::from(self.ports[out].queues[priority].bytes) + u64::from(size);
-            if queue > threshold || pool.used + u64::from(size) > pool.size {
+            let queue = self.ports[out].queues[priority].bytes + size;
+            if queue > threshold || pool.used + size > pool.size {
                 return false;
             }
-            pool.used += u64::from(size);
+            pool.used += size;
             self.held[ingress][priority].shared += size;
             return true;
         }
         let held = &mut self.held[ingress][priority];
-        let fits = held.room() == 0
-            && u64::from(held.shared) + u64::from(size) <= threshold
-            && pool.used + u64::from(size) <= pool.size;
+        let fits = held.room() == 0 && held.shared + size <= threshold && pool.used + size <= pool.size;
         if fits {
             held.shared += size;
-            pool.used += u64::from(size);
+            pool.used += size;
             return true;
         }
         let port = &mut self.ports[ingress];
         let told = held.stopped();
-        let more = u64::from(held.room()) + u64::from(size) <= u64::from(port.headroom);
+        let more = held.room() + size <= port.headroom;
         held.set(held.room() + if more { size } else { 0 }, true);
         if !told {
             port.due = port.due.with(priority);
@@ -86,7 +84,7 @@ impl State {
 
     /// Gives back what a frame that begins to leave held, and lets the other end go on when the account allows it.
     #[inline]
-    fn release(&mut self, ingress: PortId, node: NodeId, priority: Priority, size: u32) {
+    fn release(&mut self, ingress: PortId, node: NodeId, priority: Priority, size: u64) {
         let Some(switch) = self.fabric.switch(node) else { return };
         let held = &mut self.held[ingress][priority];
         let from_room = held.room().min(size);
@@ -94,13 +92,13 @@ impl State {
         debug_assert!(held.shared >= from_shared, "more leaves than came");
         held.shared -= from_shared;
         let pool = &mut self.pools[switch];
-        pool.used -= u64::from(from_shared);
+        pool.used -= from_shared;
         if !held.stopped() {
             return;
         }
         let room = held.room() - from_room;
         let buffer = &self.settings.switch.buffer;
-        let low = held.shared == 0 || u64::from(held.shared) + buffer.hysteresis.0 <= pool.threshold(buffer.alpha_256);
+        let low = held.shared == 0 || held.shared + buffer.hysteresis.0 <= pool.threshold(buffer.alpha_256);
         let stay = room > 0 || !low;
         held.set(room, stay);
         if !stay {
@@ -118,11 +116,11 @@ impl State {
         let queue = &mut port.queues[priority];
         let Some(id) = queue.list.pop(&self.packets) else { return };
         let packet = &self.packets[id];
-        let (ingress, node, size) = (packet.ingress, packet.node, packet.size);
+        let (ingress, node, size) = (packet.ingress, packet.node, u64::from(packet.size));
         queue.bytes -= size;
         port.queued -= size;
         if queue.list.is_empty() {
-            queue.deficit = 0;
+            port.deficits[priority] = 0;
             port.waiting = port.waiting.without(Priorities(priority.bit()));
         }
         if self.settings.switch.mark_at == At::Dequeue {
@@ -138,7 +136,7 @@ impl State {
         let packet = &mut self.packets[id];
         let port = &self.ports[at];
         // A frame is part of the queue until it has gone.
-        let bytes = port.queues[packet.priority].bytes + packet.size;
+        let bytes = port.queues[packet.priority].bytes + u64::from(packet.size);
         let ramp = &self.ramps[RampId(u32::from(port.marking))];
         if ramp.above(bytes)
             && self.settings.switch.marked.has(packet.priority)

@@ -42,10 +42,10 @@ impl Scheduler {
         loop {
             let turn = Priority::new(port.turn);
             if ready.has(turn) {
-                let queue = &mut port.queues[turn];
-                let size = packets[queue.list.head].size as i32;
-                if queue.deficit >= size {
-                    queue.deficit -= size;
+                let size = packets[port.queues[turn].list.head].size as i32;
+                let deficit = &mut port.deficits[turn];
+                if *deficit >= size {
+                    *deficit -= size;
                     return turn;
                 }
             }
@@ -53,7 +53,7 @@ impl Scheduler {
             let next = Priority::new(port.turn);
             if ready.has(next) {
                 let weight = i32::from(self.weights[next].max(1));
-                port.queues[next].deficit += QUANTUM.saturating_mul(weight);
+                port.deficits[next] += QUANTUM.saturating_mul(weight);
             }
         }
     }

@@ -7,6 +7,7 @@ mod admission;
 mod dcqcn;
 mod domains;
 mod fairness;
+mod headroom;
 mod incast;
 mod queues;
 
@@ -46,6 +47,7 @@ pub const SUBJECTS: &[Subject] = &[
     Subject { name: "dcqcn", run: dcqcn::run },
     Subject { name: "domains", run: || rows(domains::CHECKS) },
     Subject { name: "fairness", run: || rows(fairness::CHECKS) },
+    Subject { name: "headroom", run: headroom::run },
     Subject { name: "incast", run: || rows(incast::CHECKS) },
     Subject { name: "queues", run: || rows(queues::CHECKS) },
 ];
