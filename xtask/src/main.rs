@@ -11,6 +11,7 @@ mod needs;
 mod sh;
 mod test;
 mod truth;
+mod validate;
 
 use std::process::ExitCode;
 
@@ -30,7 +31,13 @@ const COMMANDS: &[Command] = &[
     Command { name: "test", args: "", about: "everything a change must pass; installs what it needs", run: test::run },
     Command { name: "lint", args: "", about: "formatting, clippy and the house rules", run: lint::run },
     Command { name: "truth", args: truth::ARGS, about: "captures against their right answers", run: truth::run },
-    Command { name: "bench", args: "[analyze]", about: "what an analysis costs, as ratios", run: bench::run },
+    Command {
+        name: "bench",
+        args: "[analyze|model]",
+        about: "what an analysis or a simulated hop costs",
+        run: bench::run,
+    },
+    Command { name: "validate", args: validate::ARGS, about: "the model against what is known", run: validate::run },
     Command { name: "fuzz", args: fuzz::ARGS, about: "feed a parser broken input", run: fuzz::run },
 ];
 
@@ -43,9 +50,9 @@ const HIDDEN: &[Command] = &[
 fn help() -> String {
     let mut text = String::from("cargo xtask COMMAND\n\n");
     for Command { name, args, about, .. } in COMMANDS {
-        text += &format!("  {name:<6} {about}\n");
+        text += &format!("  {name:<8} {about}\n");
         for line in args.lines() {
-            text += &format!("         {name} {line}\n");
+            text += &format!("           {name} {line}\n");
         }
     }
     text

@@ -1,0 +1,127 @@
+//! Sending a frame and receiving it at the other end.
+
+use super::State;
+use super::event::{Event, Kind};
+use super::packet::{PacketId, What};
+use crate::cc::Telemetry;
+use crate::topology::PortId;
+use crate::units::{Bytes, Priorities};
+use crate::wire;
+
+impl State {
+    /// Puts a frame on the cable of an idle port.
+    #[inline]
+    pub(crate) fn transmit(&mut self, at: PortId, id: PacketId) {
+        let port = &mut self.ports[at];
+        let packet = &mut self.packets[id];
+        let bytes = packet.size + wire::GAP;
+        debug_assert!(port.busy <= self.now, "two frames at once");
+        port.busy = self.now + port.time_for(bytes);
+        port.sent += u64::from(bytes);
+        port.frames += 1;
+        packet.ingress = port.peer;
+        packet.node = port.neighbour;
+        let arrive = port.busy + port.delay;
+        if self.feedback.telemetry && port.tier > 0 && matches!(packet.what, What::Data | What::Last) {
+            let queue = Bytes(port.queues[packet.priority].bytes);
+            let hop = Telemetry { at: self.now, queue, sent: Bytes(port.sent), line: port.rate() };
+            self.stacks.write(id, hop);
+        }
+        self.events.push(arrive, Event::new(Kind::Arrive, id.0));
+    }
+
+    /// A frame has reached the other end of its cable.
+    #[inline]
+    pub(crate) fn arrive(&mut self, id: PacketId) {
+        let packet = &self.packets[id];
+        let (at, node) = (packet.ingress, packet.node);
+        if packet.what == What::Pause {
+            return self.paused(at, id);
+        }
+        self.hops += 1;
+        match self.fabric.switch(node) {
+            Some(switch) => self.forward(at, node, switch, id),
+            None => self.receive(at, id),
+        }
+    }
+
+    /// Makes sure that a port which has something to send gets to it.
+    #[inline]
+    pub(crate) fn kick(&mut self, at: PortId) {
+        let port = &mut self.ports[at];
+        if port.freeing {
+            return;
+        }
+        if port.busy > self.now {
+            port.freeing = true;
+            let busy = port.busy;
+            self.events.push(busy, Event::new(Kind::Free, at.0));
+        } else {
+            self.serve(at);
+        }
+    }
+
+    /// A port is done with a frame.
+    #[inline]
+    pub(crate) fn free(&mut self, at: PortId) {
+        self.ports[at].freeing = false;
+        self.serve(at);
+    }
+
+    /// Sends the next frame of an idle port, if there is one that may go.
+    fn serve(&mut self, at: PortId) {
+        if !self.ports[at].due.is_empty() {
+            self.send_pause(at);
+        } else if at.0 < self.fabric.hosts() {
+            self.serve_host(at);
+        } else if !self.ports[at].ready().is_empty() {
+            self.serve_switch(at);
+        }
+        let port = &mut self.ports[at];
+        let more = !port.ready().is_empty() || !port.due.is_empty();
+        if (more || (at.0 < self.fabric.hosts() && self.host_waits(at))) && !self.ports[at].freeing {
+            let port = &mut self.ports[at];
+            port.freeing = true;
+            let busy = port.busy;
+            self.events.push(busy, Event::new(Kind::Free, at.0));
+        }
+    }
+
+    /// Tells the other end which priorities to stop and which to let go: one frame speaks for all (IEEE 802.1Qbb).
+    fn send_pause(&mut self, at: PortId) {
+        let port = &mut self.ports[at];
+        let said = port.due;
+        port.due = Priorities::NONE;
+        let held = &self.held[at];
+        let stop = said.iter().filter(|priority| held[*priority].stopped()).fold(Priorities::NONE, Priorities::with);
+        self.count.pauses += u64::from(stop.0.count_ones());
+        let frame = super::packet::Packet {
+            sent: self.now,
+            seq: u32::from(said.0) | u32::from(stop.0) << 8,
+            size: wire::PAUSE,
+            what: What::Pause,
+            ..Default::default()
+        };
+        let id = self.packets.add(frame);
+        self.transmit(at, id);
+    }
+
+    /// A PFC frame has come in by `at`. What it pauses stays paused until another frame lets it go: a real sender repeats
+    /// its frame before the pause runs out.
+    fn paused(&mut self, at: PortId, id: PacketId) {
+        let seq = self.packets[id].seq;
+        self.packets.drop(id);
+        let (said, stop) = (Priorities(seq as u8), Priorities((seq >> 8) as u8));
+        let now = self.now;
+        let port = &mut self.ports[at];
+        let before = port.paused;
+        port.paused = Priorities(port.paused.without(said).0 | stop.0);
+        let after = port.paused;
+        for priority in Priorities(before.0 ^ after.0).iter() {
+            self.pauses.turn(at, priority, after.has(priority), now);
+        }
+        if !before.without(after).is_empty() {
+            self.kick(at);
+        }
+    }
+}

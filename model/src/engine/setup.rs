@@ -1,0 +1,373 @@
+//! From a fabric, a workload and settings to the state that a run begins with.
+
+use std::collections::BTreeMap;
+
+use super::event::{Event, Kind};
+use super::packet::{Arena, QpId};
+use super::port::Port;
+use super::queue::Queue;
+use super::telemetry::Stacks;
+use super::{FlowState, Pauses, Settings, Simulation, State, Status, Tally, Totals};
+use crate::cc::Path;
+use crate::nic::CnpPer;
+use crate::nic::domains::Watches;
+use crate::nic::receiver::{ClockId, Receiver};
+use crate::nic::sender::{NO_FLOW, Sender};
+use crate::nic::serve::Lists;
+use crate::rng::Rng;
+use crate::routing::{Key, Router};
+use crate::switch::buffer::Pool;
+use crate::switch::ecn::{Ramp, RampId};
+use crate::switch::scheduler::QUANTUM;
+use crate::table::Table;
+use crate::topology::{HostId, NodeId, PortId, SwitchId, Topology};
+use crate::units::{Bytes, Each, Psn, Qpn, Rate, Time};
+use crate::wire;
+use crate::workload::{Flow, FlowId, Followers, Workload};
+
+/// Flows that the engine's events can name.
+const MOST: usize = 1 << 28;
+
+/// Why a run cannot begin.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The workload does not fit the fabric, or itself.
+    #[error(transparent)]
+    Workload(#[from] crate::workload::Error),
+    /// A packet size that no frame has.
+    #[error("an MTU of {mtu} bytes; it must be between 1 and {most}")]
+    Mtu {
+        /// What was asked for.
+        mtu: u64,
+        /// The most there can be.
+        most: u64,
+    },
+    /// Headroom for all ports does not fit into the buffer.
+    #[error(
+        "switch {switch}: headroom for {ports} ports takes {headroom} bytes, but its buffer has {buffer}; give it a larger \
+         buffer, shorter cables or fewer lossless priorities"
+    )]
+    Headroom {
+        /// The switch.
+        switch: String,
+        /// Its ports.
+        ports: u32,
+        /// What they need.
+        headroom: u64,
+        /// What there is.
+        buffer: u64,
+    },
+    /// More flows, or packets in a queue pair, than can be numbered.
+    #[error("{what}: {is}, more than the {most} that the model can number")]
+    TooMany {
+        /// What there is too much of.
+        what: &'static str,
+        /// How many.
+        is: u64,
+        /// How many there may be.
+        most: u64,
+    },
+    /// No way leads there.
+    #[error("flow {flow}: no way leads from host {src} to host {dst}")]
+    NoWay {
+        /// The flow.
+        flow: u32,
+        /// Its source.
+        src: u32,
+        /// Its destination.
+        dst: u32,
+    },
+}
+
+impl Simulation {
+    /// A run of `load` over `fabric` that stands at time zero.
+    ///
+    /// # Errors
+    /// A workload that cannot be played, settings that fit neither the fabric nor themselves.
+    pub fn new(fabric: Topology, load: &Workload, settings: Settings) -> Result<Self, Error> {
+        load.check(fabric.hosts())?;
+        // The wheel's longest frame; a PSN's worth of it must fit 32 bits, and a turn of the scheduler one of it.
+        let most = QUANTUM as u64 - u64::from(wire::HEADERS + wire::RETH + wire::INT);
+        let mtu = settings.nic.mtu.0;
+        if mtu == 0 || mtu > most {
+            return Err(Error::Mtu { mtu, most });
+        }
+        if load.flows().len() >= MOST {
+            return Err(Error::TooMany { what: "flows", is: load.flows().len() as u64, most: MOST as u64 });
+        }
+        let mut ports = ports(&fabric, &settings);
+        let pools = pools(&fabric, &ports, &settings)?;
+        let near = near(&fabric, mtu);
+        let router = settings.routing.begin(&fabric, settings.seed);
+        let pairs = Pairs::new(&fabric, load, &settings, &router)?;
+        let ramps = ramps(&fabric, &settings, &mut ports)?;
+        let hosts = fabric.hosts() as usize;
+        let mut state = State {
+            now: Time::ZERO,
+            events: Queue::new(near, ports.len(), settings.seed),
+            // A large vector that grows leaves its old places behind; this one need not grow in most runs.
+            packets: Arena::with_room((ports.len() * 64).min(1 << 18)),
+            pools,
+            held: Table::filled(Each::default(), ports.len()),
+            ramps,
+            nics: Table::filled(Lists::default(), hosts),
+            watches: Watches::new(&settings.cc.feedback(), pairs.senders.len()),
+            senders: pairs.senders,
+            receivers: pairs.receivers,
+            clocks: pairs.clocks,
+            flows: pairs.flows,
+            counters: Table::filled(Tally::default(), ports.len()),
+            stacks: Stacks::default(),
+            pauses: Pauses::new(settings.switch.lossless, ports.len()),
+            ports,
+            router,
+            feedback: settings.cc.feedback(),
+            followers: Followers::new(load),
+            marks: Rng::named(settings.seed, "marks"),
+            ways: Rng::named(settings.seed, "ways"),
+            count: Totals::default(),
+            hops: 0,
+            delivered: 0,
+            done: 0,
+            failed: 0,
+            fabric,
+            settings,
+        };
+        for wait in load.waits() {
+            state.flows[wait.flow].waits += 1;
+        }
+        for (id, flow) in state.flows.iter() {
+            if flow.waits == 0 {
+                state.events.push(flow.after, Event::new(Kind::Start, id.0));
+            }
+        }
+        Ok(Self { state, status: Status::Running })
+    }
+}
+
+/// How far ahead most events lie: the longest common cable and a full frame on it.
+fn near(fabric: &Topology, mtu: u64) -> Time {
+    let frame = Bytes(mtu + u64::from(wire::HEADERS + wire::GAP));
+    // The median cable: a few long ones shall not make slots that are too wide for all the others.
+    let mut spans: Vec<Time> =
+        fabric.ports().rows().iter().map(|port| port.cable.delay + port.cable.rate.time_for(frame)).collect();
+    let middle = spans.len() / 2;
+    if spans.is_empty() {
+        return Time::us(1);
+    }
+    *spans.select_nth_unstable(middle).1
+}
+
+fn ports(fabric: &Topology, settings: &Settings) -> Table<PortId, Port> {
+    let int = if settings.cc.feedback().telemetry { wire::INT } else { 0 };
+    let frame = settings.nic.mtu.0 as u32 + wire::HEADERS + wire::RETH + int;
+    let wired = fabric.ports();
+    let make = |port: &crate::topology::Port| {
+        let cable = port.cable;
+        let mut made = Port::new(port.peer, wired[port.peer].node, fabric.tier(port.node), cable);
+        if fabric.switch(port.node).is_some() && !settings.switch.lossless.is_empty() {
+            made.headroom = settings.switch.buffer.headroom(cable.rate, cable.delay, frame).0;
+        }
+        made
+    };
+    wired.rows().iter().map(make).collect()
+}
+
+fn pools(fabric: &Topology, ports: &Table<PortId, Port>, settings: &Settings) -> Result<Table<SwitchId, Pool>, Error> {
+    let lossless = u64::from(settings.switch.lossless.0.count_ones());
+    let mut pools = Table::new();
+    for switch in (0..fabric.switches()).map(SwitchId) {
+        let node = fabric.node(switch);
+        let all = fabric.ports_of(node);
+        let buffer = settings.switch.buffer.per_port.0.saturating_mul(u64::from(all.count));
+        let headroom =
+            all.ports().fold(0_u64, |sum, port| sum.saturating_add(ports[port].headroom.saturating_mul(lossless)));
+        if headroom >= buffer {
+            return Err(Error::Headroom { switch: fabric.name(node), ports: all.count, headroom, buffer });
+        }
+        pools.push(Pool { size: buffer - headroom, used: 0 });
+    }
+    Ok(pools)
+}
+
+/// The different markings of all ports, each of which is given its own: a fabric has few.
+fn ramps(
+    fabric: &Topology,
+    settings: &Settings,
+    ports: &mut Table<PortId, Port>,
+) -> Result<Table<RampId, Ramp>, Error> {
+    let marking = &settings.switch.marking;
+    let mut ramps: Table<RampId, Ramp> = Table::new();
+    for (wired, port) in fabric.ports().rows().iter().zip(ports.rows_mut()) {
+        let tier = usize::from(fabric.tier(wired.node));
+        let found = tier.checked_sub(1).and_then(|tier| marking.get(tier).or(marking.last()));
+        let ramp = found.map_or(Ramp::NEVER, |marking| Ramp::new(marking, wired.cable.rate));
+        let known = ramps.iter().find(|(_, other)| **other == ramp).map(|(id, _)| id);
+        let id = known.unwrap_or_else(|| ramps.push(ramp));
+        port.marking = u8::try_from(id.0).map_err(|_| Error::TooMany {
+            what: "different markings",
+            is: u64::from(id.0) + 1,
+            most: u64::from(u8::MAX) + 1,
+        })?;
+    }
+    Ok(ramps)
+}
+
+/// The queue pairs of a workload.
+struct Pairs {
+    senders: Table<QpId, Sender>,
+    receivers: Table<QpId, Receiver>,
+    clocks: Table<ClockId, Time>,
+    flows: Table<FlowId, FlowState>,
+}
+
+impl Pairs {
+    fn new(fabric: &Topology, load: &Workload, settings: &Settings, router: &Router) -> Result<Self, Error> {
+        let mut pairs =
+            Self { senders: Table::new(), receivers: Table::new(), clocks: Table::new(), flows: Table::new() };
+        let mut known: BTreeMap<(HostId, HostId, u16, u8), QpId> = BTreeMap::new();
+        let mut of_pair: BTreeMap<(HostId, HostId), ClockId> = BTreeMap::new();
+        let mut numbers: Table<HostId, u32> = Table::filled(0x100, fabric.hosts() as usize);
+        let mut packets: Table<QpId, u64> = Table::new();
+        if settings.nic.cnp_per == CnpPer::Port {
+            pairs.clocks = Table::filled(Time::ZERO, fabric.hosts() as usize);
+        }
+        for (id, flow) in load.flows().iter() {
+            let key = (flow.src, flow.dst, flow.lane, flow.priority.number());
+            let qp = match known.get(&key) {
+                Some(qp) => *qp,
+                None => {
+                    let clock = match settings.nic.cnp_per {
+                        CnpPer::Qp => pairs.clocks.push(Time::ZERO),
+                        CnpPer::Port => ClockId(flow.dst.0),
+                        CnpPer::Ip => {
+                            let clocks = &mut pairs.clocks;
+                            *of_pair.entry((flow.src, flow.dst)).or_insert_with(|| clocks.push(Time::ZERO))
+                        }
+                    };
+                    let mut number = |host: HostId| {
+                        numbers[host] += 1;
+                        Qpn(numbers[host])
+                    };
+                    let qpns = (number(flow.src), number(flow.dst));
+                    let way = Way::of(fabric, flow, settings);
+                    let way = way.ok_or(Error::NoWay { flow: id.0, src: flow.src.0, dst: flow.dst.0 })?;
+                    packets.push(0);
+                    let qp = pairs.add(fabric, flow, qpns, &way, settings, router, clock);
+                    *known.entry(key).or_insert(qp)
+                }
+            };
+            let sender = &mut pairs.senders[qp];
+            sender.limit = sender.limit.min(flow.limit);
+            packets[qp] += flow.bytes.0.div_ceil(settings.nic.mtu.0);
+            pairs.flows.push(FlowState {
+                bytes: flow.bytes.0,
+                after: flow.after,
+                started: Time::NEVER,
+                delivered: Time::NEVER,
+                acked: Time::NEVER,
+                qp,
+                first: 0,
+                end: 0,
+                next: NO_FLOW,
+                waits: 0,
+                resent: 0,
+                seen: false,
+                failed: false,
+            });
+        }
+        // Room for one more, so that "one past the last" has a number.
+        let most = u64::from(u32::MAX) - 1;
+        match packets.rows().iter().max() {
+            Some(&is) if is > most => Err(Error::TooMany { what: "packets in one queue pair", is, most }),
+            _ => Ok(pairs),
+        }
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "each is one thing that a queue pair is made of")]
+    fn add(
+        &mut self,
+        fabric: &Topology,
+        flow: &Flow,
+        (src_qpn, dst_qpn): (Qpn, Qpn),
+        way: &Way,
+        settings: &Settings,
+        router: &Router,
+        clock: ClockId,
+    ) -> QpId {
+        // Linux derives the port from both numbers (parsers::sport), so both directions have the same.
+        let sport = rocetop_parsers::sport::of_label(rocetop_parsers::sport::label_of_qps(src_qpn, dst_qpn));
+        let there = Key { src: flow.src, dst: flow.dst, sport, qp: dst_qpn, psn: Psn::new(0) };
+        let back = Key { src: flow.dst, dst: flow.src, qp: src_qpn, ..there };
+        let port = fabric.ports_of(flow.src.into()).first;
+        self.receivers.push(Receiver {
+            expected: 0,
+            packets: 0,
+            marked: 0,
+            asked: false,
+            ack_priority: settings.nic.ack_priority.unwrap_or(flow.priority),
+            src: flow.src,
+            entropy: router.entropy(&back),
+            clock,
+        });
+        self.senders.push(Sender {
+            due: Time::ZERO,
+            next: 0,
+            una: 0,
+            end: 0,
+            top: 0,
+            first: 0,
+            last: 0,
+            tail: 0,
+            entropy: router.entropy(&there),
+            port,
+            dst: flow.dst,
+            flow: NO_FLOW,
+            oldest: NO_FLOW,
+            newest: NO_FLOW,
+            list: QpId::NONE,
+            priority: flow.priority,
+            listed: false,
+            paced: false,
+            watched: false,
+            broken: false,
+            tries: 0,
+            patience: Time::ZERO,
+            limit: flow.limit,
+            cc: settings.cc.begin(&way.path, Time::ZERO),
+            key: there,
+        })
+    }
+}
+
+/// What a queue pair can know of its way.
+struct Way {
+    path: Path,
+}
+
+impl Way {
+    fn of(fabric: &Topology, flow: &Flow, settings: &Settings) -> Option<Self> {
+        let mtu = settings.nic.mtu;
+        let int = if settings.cc.feedback().telemetry { wire::INT } else { 0 };
+        let data = Bytes(mtu.0 + u64::from(wire::HEADERS + wire::GAP + int));
+        let ack = Bytes(u64::from(wire::ACK + wire::GAP + int));
+        let mut path = Path { line: Rate(0), base_rtt: Time::ZERO, mtu, hops: 0, tier: 0 };
+        let mut at = NodeId::from(flow.src);
+        while at != NodeId::from(flow.dst) {
+            let hops = fabric.next_hops(at, flow.dst);
+            if hops.count == 0 || path.hops == u8::MAX {
+                return None;
+            }
+            let port = fabric.ports()[hops.first];
+            let cable = port.cable;
+            if path.hops == 0 {
+                path.line = cable.rate;
+            }
+            path.hops += 1;
+            path.base_rtt += cable.delay.times(2) + cable.rate.time_for(data) + cable.rate.time_for(ack);
+            at = fabric.ports()[port.peer].node;
+            path.tier = path.tier.max(fabric.tier(at));
+        }
+        Some(Self { path })
+    }
+}

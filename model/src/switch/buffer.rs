@@ -1,0 +1,114 @@
+//! The shared buffer: who may use how much of it, and when to say stop.
+//!
+//! All ports of a switch share one pool. A frame is on account of the port and priority it came in by. In a lossless
+//! priority that account may grow to `alpha` x what is free of the pool (dynamic thresholds: Choudhury, Hahne 1998); at
+//! that point the other end is told to stop (XOFF), and what still comes stands in the port's own headroom. It is let go
+//! (XON) when the headroom is empty and the account a bit below the threshold. In other priorities the same rule bounds the
+//! queue that a frame goes to, and what does not fit is dropped.
+
+use crate::units::{Bytes, Rate, Time};
+
+/// How much headroom a lossless port and priority has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Headroom {
+    /// What can be on its way in the worst case, in per cent of that: 100 loses nothing.
+    Exact {
+        /// Per cent.
+        percent: u32,
+    },
+    /// As much everywhere.
+    Fixed(Bytes),
+    /// None: the pool is all there is.
+    None,
+}
+
+/// The buffer of a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Buffer {
+    /// The chip's memory for each of its ports, headroom included.
+    pub per_port: Bytes,
+    /// What one account may have of the free pool, in 256ths.
+    pub alpha_256: u32,
+    /// Headroom of every port and lossless priority.
+    pub headroom: Headroom,
+    /// How far below its threshold an account must fall before XON.
+    pub hysteresis: Bytes,
+    /// The time that the other end takes to obey a pause; headroom covers it.
+    pub response: Time,
+}
+
+impl Default for Buffer {
+    /// Half a megabyte a port (SYSTEMS F9), an eighth of what is free for one account (the DCQCN paper, section 4, has
+    /// the dynamic threshold with 8 in the denominator's place), exact headroom, XON two frames lower.
+    fn default() -> Self {
+        Self {
+            per_port: Bytes(500_000),
+            alpha_256: 32,
+            headroom: Headroom::Exact { percent: 100 },
+            hysteresis: Bytes(8_192),
+            response: Time::ZERO,
+        }
+    }
+}
+
+impl Buffer {
+    /// Headroom of a port and priority whose cable has a given rate and delay, and whose frames are at most `frame` bytes.
+    ///
+    /// In the worst case the pause frame waits for a frame that has just begun, travels, and finds the other end at the
+    /// start of a frame; all that is on the cable still comes, and the frame that crossed the threshold counts too.
+    #[must_use]
+    pub fn headroom(&self, rate: Rate, delay: Time, frame: u32) -> Bytes {
+        match self.headroom {
+            Headroom::None => Bytes(0),
+            Headroom::Fixed(bytes) => bytes,
+            Headroom::Exact { percent } => {
+                let exact = exact(rate, delay.times(2) + self.response, frame);
+                Bytes(exact.0.saturating_mul(u64::from(percent)) / 100)
+            }
+        }
+    }
+}
+
+fn exact(rate: Rate, away: Time, frame: u32) -> Bytes {
+    use crate::wire::{GAP, PAUSE};
+    let waits = u64::from(frame + GAP) + u64::from(PAUSE + GAP);
+    Bytes(rate.bytes_in(away + rate.time_for(Bytes(waits))).0 + 2 * u64::from(frame))
+}
+
+/// The pool of one switch in use.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pool {
+    pub(crate) size: u64,
+    pub(crate) used: u64,
+}
+
+impl Pool {
+    /// What one account may have.
+    #[inline(always)]
+    pub(crate) const fn threshold(&self, alpha_256: u32) -> u64 {
+        (self.size.saturating_sub(self.used) * alpha_256 as u64) >> 8
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headroom_covers_what_is_on_its_way() {
+        let buffer = Buffer::default();
+        // 100G, 1 us: 25,000 B on the cable and back, a frame and a pause that wait, two frames: 1,082 + 84 + 2 x 1,062.
+        assert_eq!(buffer.headroom(Rate::gbps(100), Time::us(1), 1_062), Bytes(25_000 + 1_166 + 2_124));
+        let less = Buffer { headroom: Headroom::Exact { percent: 70 }, ..buffer };
+        assert_eq!(less.headroom(Rate::gbps(100), Time::us(1), 1_062), Bytes(19_803));
+        assert_eq!(Buffer { headroom: Headroom::None, ..buffer }.headroom(Rate(1), Time(1), 1), Bytes(0));
+    }
+
+    #[test]
+    fn the_threshold_falls_as_the_pool_fills() {
+        let pool = Pool { size: 1_024_000, used: 0 };
+        assert_eq!(pool.threshold(32), 128_000);
+        assert_eq!(Pool { used: 512_000, ..pool }.threshold(32), 64_000);
+        assert_eq!(Pool { used: 2_000_000, ..pool }.threshold(32), 0);
+    }
+}

@@ -1,0 +1,149 @@
+//! A frame's way through a switch.
+
+use crate::engine::State;
+use crate::engine::eyes::Eyes;
+use crate::engine::packet::PacketId;
+use crate::switch::ecn::{At, RampId};
+use crate::topology::{NodeId, PortId, SwitchId};
+use crate::units::{Priorities, Priority};
+
+impl State {
+    /// A frame has come in by `ingress`, a port of the switch `node`.
+    #[inline]
+    pub(crate) fn forward(&mut self, ingress: PortId, node: NodeId, switch: SwitchId, id: PacketId) {
+        let (to, entropy, priority) = {
+            let packet = &self.packets[id];
+            (packet.dst, packet.entropy, packet.priority)
+        };
+        let hops = self.fabric.next_hops(node, to);
+        let out = if hops.count > 1 {
+            let mut eyes = Eyes { now: self.now, ports: &self.ports, chance: &mut self.ways };
+            self.router.choose(&mut eyes, node, to, entropy, hops)
+        } else {
+            hops.first
+        };
+        let port = &self.ports[out];
+        if port.idle(self.now)
+            && port.waiting.is_empty()
+            && port.due.is_empty()
+            && !port.paused.has(priority)
+            && hops.count > 0
+        {
+            return self.transmit(out, id);
+        }
+        if hops.count == 0 || !self.admit(ingress, out, switch, id) {
+            self.count.drops += 1;
+            self.counters[ingress].drops += 1;
+            self.packets.drop(id);
+            return;
+        }
+        if self.settings.switch.mark_at == At::Enqueue {
+            self.mark(out, id);
+        }
+        let port = &mut self.ports[out];
+        port.enqueue(&mut self.packets, id);
+        if !port.paused.has(priority) {
+            self.kick(out);
+        }
+    }
+
+    /// Takes a frame on account of the port it came in by; whether there was room. Tells the other end to stop when the
+    /// account is full.
+    fn admit(&mut self, ingress: PortId, out: PortId, switch: SwitchId, id: PacketId) -> bool {
+        let (size, priority) = (u64::from(self.packets[id].size), self.packets[id].priority);
+        let buffer = &self.settings.switch.buffer;
+        let pool = &mut self.pools[switch];
+        let threshold = pool.threshold(buffer.alpha_256);
+        let lossless = self.settings.switch.lossless.has(priority);
+        if !lossless {
+            let queue = self.ports[out].queues[priority].bytes + size;
+            if queue > threshold || pool.used + size > pool.size {
+                return false;
+            }
+            pool.used += size;
+            self.held[ingress][priority].shared += size;
+            return true;
+        }
+        let held = &mut self.held[ingress][priority];
+        let fits = held.room() == 0 && held.shared + size <= threshold && pool.used + size <= pool.size;
+        if fits {
+            held.shared += size;
+            pool.used += size;
+            return true;
+        }
+        let port = &mut self.ports[ingress];
+        let told = held.stopped();
+        let more = held.room() + size <= port.headroom;
+        held.set(held.room() + if more { size } else { 0 }, true);
+        if !told {
+            port.due = port.due.with(priority);
+            self.kick(ingress);
+        }
+        more
+    }
+
+    /// Gives back what a frame that begins to leave held, and lets the other end go on when the account allows it.
+    #[inline]
+    fn release(&mut self, ingress: PortId, node: NodeId, priority: Priority, size: u64) {
+        let Some(switch) = self.fabric.switch(node) else { return };
+        let held = &mut self.held[ingress][priority];
+        let from_room = held.room().min(size);
+        let from_shared = size - from_room;
+        debug_assert!(held.shared >= from_shared, "more leaves than came");
+        held.shared -= from_shared;
+        let pool = &mut self.pools[switch];
+        pool.used -= from_shared;
+        if !held.stopped() {
+            return;
+        }
+        let room = held.room() - from_room;
+        let buffer = &self.settings.switch.buffer;
+        let low = held.shared == 0 || held.shared + buffer.hysteresis.0 <= pool.threshold(buffer.alpha_256);
+        let stay = room > 0 || !low;
+        held.set(room, stay);
+        if !stay {
+            let port = &mut self.ports[ingress];
+            port.due = port.due.with(priority);
+            self.kick(ingress);
+        }
+    }
+
+    /// Sends the next frame of an idle port that has one.
+    #[inline]
+    pub(crate) fn serve_switch(&mut self, at: PortId) {
+        let port = &mut self.ports[at];
+        let Some(priority) = self.settings.switch.scheduler.next(port, &self.packets) else { return };
+        let queue = &mut port.queues[priority];
+        let Some(id) = queue.list.pop(&self.packets) else { return };
+        let packet = &self.packets[id];
+        let (ingress, node, size) = (packet.ingress, packet.node, u64::from(packet.size));
+        queue.bytes -= size;
+        port.queued -= size;
+        if queue.list.is_empty() {
+            port.deficits[priority] = 0;
+            port.waiting = port.waiting.without(Priorities(priority.bit()));
+        }
+        if self.settings.switch.mark_at == At::Dequeue {
+            self.mark(at, id);
+        }
+        self.transmit(at, id);
+        self.release(ingress, node, priority, size);
+    }
+
+    /// Marks a packet by the length of its queue.
+    #[inline]
+    fn mark(&mut self, at: PortId, id: PacketId) {
+        let packet = &mut self.packets[id];
+        let port = &self.ports[at];
+        // A frame is part of the queue until it has gone.
+        let bytes = port.queues[packet.priority].bytes + u64::from(packet.size);
+        let ramp = &self.ramps[RampId(u32::from(port.marking))];
+        if ramp.above(bytes)
+            && self.settings.switch.marked.has(packet.priority)
+            && ramp.marks(bytes, self.marks.next() >> 8)
+        {
+            packet.marked = port.tier;
+            self.counters[at].marks += 1;
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Switches: a shared buffer, queues by priority, ECN marking and PFC.
+//!
+//! A frame that finds its way out free passes through and touches no buffer. Any other is admitted on account of the port
+//! and priority by which it came in ([`buffer`]), waits in its queue, and is given back when its own sending begins.
+
+pub mod buffer;
+pub mod ecn;
+mod forward;
+pub mod scheduler;
+
+pub use buffer::{Buffer, Headroom};
+pub use ecn::Marking;
+pub use scheduler::Scheduler;
+
+use crate::units::{Priorities, Priority};
+
+/// What can be set about switches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The shared buffer, and PFC's thresholds in it.
+    pub buffer: Buffer,
+    /// Priorities with PFC; the others drop what does not fit.
+    pub lossless: Priorities,
+    /// ECN thresholds by tier: the first is tier 1's; tiers beyond the list have its last. Empty: no marking.
+    pub marking: Vec<Marking>,
+    /// Priorities that are marked.
+    pub marked: Priorities,
+    /// Where a packet is marked.
+    pub mark_at: ecn::At,
+    /// Who sends first.
+    pub scheduler: Scheduler,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let roce = Priorities::NONE.with(Priority::new(3));
+        Self {
+            buffer: Buffer::default(),
+            lossless: roce,
+            marking: vec![Marking::default()],
+            marked: roce,
+            mark_at: ecn::At::Dequeue,
+            scheduler: Scheduler::default(),
+        }
+    }
+}
