@@ -18,5 +18,6 @@ pub mod switch;
 pub mod table;
 pub mod topology;
 pub mod units;
+pub mod validate;
 pub mod wire;
 pub mod workload;

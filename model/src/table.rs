@@ -54,6 +54,12 @@ impl<I: Id, T> Table<I, T> {
         Self { rows: Vec::new(), kind: PhantomData }
     }
 
+    /// No rows yet, but room for `n`.
+    #[must_use]
+    pub fn with_room(n: usize) -> Self {
+        Self { rows: Vec::with_capacity(n), kind: PhantomData }
+    }
+
     /// `n` rows of the same value.
     #[must_use]
     pub fn filled(value: T, n: usize) -> Self

@@ -30,7 +30,12 @@ const COMMANDS: &[Command] = &[
     Command { name: "test", args: "", about: "everything a change must pass; installs what it needs", run: test::run },
     Command { name: "lint", args: "", about: "formatting, clippy and the house rules", run: lint::run },
     Command { name: "truth", args: truth::ARGS, about: "captures against their right answers", run: truth::run },
-    Command { name: "bench", args: "[analyze]", about: "what an analysis costs, as ratios", run: bench::run },
+    Command {
+        name: "bench",
+        args: "[analyze|model]",
+        about: "what an analysis or a simulated hop costs",
+        run: bench::run,
+    },
     Command { name: "fuzz", args: fuzz::ARGS, about: "feed a parser broken input", run: fuzz::run },
 ];
 

@@ -112,13 +112,7 @@ impl State {
         port.paused = Priorities(port.paused.without(said).0 | stop.0);
         let after = port.paused;
         for priority in Priorities(before.0 ^ after.0).iter() {
-            let clock = &mut self.counters[at].pause[priority];
-            if after.has(priority) {
-                clock.since = now;
-                clock.times += 1;
-            } else {
-                clock.total += now.since(clock.since);
-            }
+            self.pauses.turn(at, priority, after.has(priority), now);
         }
         if !before.without(after).is_empty() {
             self.kick(at);

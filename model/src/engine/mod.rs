@@ -29,6 +29,7 @@ mod results;
 mod setup;
 
 pub use results::{Counters, FlowResult, PauseClock, Totals};
+pub(crate) use results::{Pauses, Tally};
 pub use setup::Error;
 
 use crate::cc::{self, Feedback};
@@ -45,7 +46,7 @@ use crate::switch::buffer::Pool;
 use crate::switch::ecn::{Ramp, RampId};
 use crate::table::Table;
 use crate::topology::{PortId, SwitchId, Topology};
-use crate::units::{Each, Time};
+use crate::units::{Bytes, Each, Time};
 use crate::workload::{FlowId, Followers, Milestone};
 use crate::{nic, switch};
 
@@ -113,7 +114,8 @@ pub(crate) struct State {
     pub(crate) receivers: Table<QpId, Receiver>,
     pub(crate) clocks: Table<ClockId, Time>,
     pub(crate) flows: Table<FlowId, FlowState>,
-    pub(crate) counters: Table<PortId, Counters>,
+    pub(crate) counters: Table<PortId, Tally>,
+    pub(crate) pauses: Pauses,
     pub(crate) fabric: Topology,
     pub(crate) router: Router,
     pub(crate) settings: Settings,
@@ -155,6 +157,32 @@ impl State {
                 Kind::Free => self.ports[event.row()].queued,
                 _ => 0,
             };
+        }
+        for event in self.events.present() {
+            match event.kind() {
+                Kind::Arrive => {
+                    let packet = &self.packets[event.row()];
+                    if self.fabric.switch(packet.node).is_some() {
+                        sum ^= self.held[packet.ingress][packet.priority].shared;
+                        let hops = self.fabric.next_hops(packet.node, packet.dst);
+                        if hops.count == 1 {
+                            sum ^= self.ports[hops.first].queued;
+                        }
+                    } else if packet.what == packet::What::Ack {
+                        sum ^= self.senders[packet.qp].una;
+                    } else {
+                        sum ^= self.receivers[packet.qp].expected;
+                    }
+                }
+                Kind::Free => {
+                    let port: PortId = event.row();
+                    if let Some(priority) = self.ports[port].waiting.highest() {
+                        let head = self.ports[port].queues[priority].list.head;
+                        sum ^= self.packets[head].size;
+                    }
+                }
+                _ => {}
+            }
         }
         std::hint::black_box(sum);
     }
@@ -251,6 +279,17 @@ impl Simulation {
         self.state.flows.rows().iter().map(FlowResult::of)
     }
 
+    /// Payload of a flow that its receiver has taken so far.
+    #[must_use]
+    pub fn received(&self, id: FlowId) -> Bytes {
+        let flow = &self.state.flows[id];
+        if !flow.seen {
+            return Bytes(0);
+        }
+        let packets = self.state.receivers[flow.qp].expected.clamp(flow.first, flow.end) - flow.first;
+        Bytes((u64::from(packets) * self.state.settings.nic.mtu.0).min(flow.bytes))
+    }
+
     /// What happened in all.
     #[must_use]
     pub fn totals(&self) -> Totals {
@@ -260,16 +299,12 @@ impl Simulation {
     /// What a port has counted.
     #[must_use]
     pub fn counters(&self, port: PortId) -> Counters {
-        let mut counters = self.state.counters[port];
-        let port = &self.state.ports[port];
-        counters.frames = port.frames;
-        counters.bytes = port.sent;
-        counters
+        self.state.counters(port)
     }
 
     /// Bytes that wait in all queues of a port.
     #[must_use]
-    pub fn queue(&self, port: PortId) -> crate::units::Bytes {
-        crate::units::Bytes(u64::from(self.state.ports[port].queued))
+    pub fn queue(&self, port: PortId) -> Bytes {
+        Bytes(u64::from(self.state.ports[port].queued))
     }
 }

@@ -88,8 +88,9 @@ pub(crate) struct Arena {
 }
 
 impl Arena {
-    pub(crate) const fn new() -> Self {
-        Self { rows: Table::new(), free: PacketId::NONE, live: 0 }
+    /// An empty arena with room for `n` packets: address space, which becomes memory when it is used.
+    pub(crate) fn with_room(n: usize) -> Self {
+        Self { rows: Table::with_room(n), free: PacketId::NONE, live: 0 }
     }
 
     /// Puts a packet in.
@@ -184,7 +185,7 @@ mod tests {
 
     #[test]
     fn lists_keep_order_and_rows_are_used_again() {
-        let mut packets = Arena::new();
+        let mut packets = Arena::with_room(4);
         let mut list = Fifo::default();
         let ids: Vec<PacketId> = (0..3).map(|seq| packets.add(Packet { seq, ..Packet::default() })).collect();
         for id in &ids {

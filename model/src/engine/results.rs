@@ -1,7 +1,9 @@
 //! What a run tells.
 
 use super::{FlowState, State};
-use crate::units::{Bytes, Each, Time};
+use crate::table::{Table, id};
+use crate::topology::PortId;
+use crate::units::{Bytes, Each, Priorities, Priority, Time};
 
 /// How often and how long a priority was paused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -27,6 +29,50 @@ pub struct Counters {
     pub drops: u64,
     /// Pauses that it obeyed.
     pub pause: Each<PauseClock>,
+}
+
+/// What a port counts beside its frames.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) marks: u64,
+    pub(crate) drops: u64,
+}
+
+id! {
+    /// A port's clock of one lossless priority.
+    RowId
+}
+
+/// Pause clocks: only lossless priorities are ever paused, and only they have one.
+#[derive(Clone, Debug)]
+pub(crate) struct Pauses {
+    lossless: Priorities,
+    clocks: Table<RowId, PauseClock>,
+}
+
+impl Pauses {
+    pub(crate) fn new(lossless: Priorities, ports: usize) -> Self {
+        let each = lossless.0.count_ones() as usize;
+        Self { lossless, clocks: Table::filled(PauseClock::default(), ports * each) }
+    }
+
+    /// The clock of a port and priority.
+    fn row(&self, port: PortId, priority: Priority) -> Option<RowId> {
+        let below = (self.lossless.0 & (priority.bit() - 1)).count_ones();
+        self.lossless.has(priority).then(|| RowId(port.0 * self.lossless.0.count_ones() + below))
+    }
+
+    /// A priority of a port has been stopped, or let go.
+    pub(crate) fn turn(&mut self, port: PortId, priority: Priority, stopped: bool, now: Time) {
+        let Some(row) = self.row(port, priority) else { return };
+        let clock = &mut self.clocks[row];
+        if stopped {
+            clock.since = now;
+            clock.times += 1;
+        } else {
+            clock.total += now.since(clock.since);
+        }
+    }
 }
 
 /// What happened in all.
@@ -59,6 +105,17 @@ pub struct Totals {
 }
 
 impl State {
+    pub(crate) fn counters(&self, id: PortId) -> Counters {
+        let (port, tally) = (&self.ports[id], self.counters[id]);
+        let mut pause = Each::default();
+        for priority in self.pauses.lossless.iter() {
+            if let Some(row) = self.pauses.row(id, priority) {
+                pause[priority] = self.pauses.clocks[row];
+            }
+        }
+        Counters { frames: port.frames, bytes: port.sent, marks: tally.marks, drops: tally.drops, pause }
+    }
+
     pub(crate) fn totals(&self) -> Totals {
         Totals {
             hops: self.hops,

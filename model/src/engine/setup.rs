@@ -6,7 +6,7 @@ use super::event::{Event, Kind};
 use super::packet::{Arena, QpId};
 use super::port::{Held, Port};
 use super::queue::Queue;
-use super::{Counters, FlowState, Settings, Simulation, State, Status, Totals};
+use super::{FlowState, Pauses, Settings, Simulation, State, Status, Tally, Totals};
 use crate::cc::Path;
 use crate::nic::CnpPer;
 use crate::nic::receiver::{ClockId, Receiver};
@@ -113,7 +113,8 @@ impl Simulation {
         let mut state = State {
             now: Time::ZERO,
             events: Queue::new(near, ports.len(), settings.seed),
-            packets: Arena::new(),
+            // A large vector that grows leaves its old places behind; this one need not grow in most runs.
+            packets: Arena::with_room((ports.len() * 64).min(1 << 18)),
             pools,
             held: Table::filled(Each::default(), ports.len()),
             ramps,
@@ -122,7 +123,8 @@ impl Simulation {
             receivers: pairs.receivers,
             clocks: pairs.clocks,
             flows: pairs.flows,
-            counters: Table::filled(Counters::default(), ports.len()),
+            counters: Table::filled(Tally::default(), ports.len()),
+            pauses: Pauses::new(settings.switch.lossless, ports.len()),
             ports,
             router,
             feedback: settings.cc.feedback(),

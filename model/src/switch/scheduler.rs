@@ -68,7 +68,7 @@ mod tests {
 
     /// Bytes that each priority sends out of a backlog, in `frames` frames.
     fn sent(scheduler: &Scheduler, sizes: &[(u8, u32)], frames: usize) -> Each<u32> {
-        let mut packets = Arena::new();
+        let mut packets = Arena::with_room(4);
         let mut port = Port::new(PortId(0), NodeId(0), 1, Cable::new(Rate::gbps(100), Time::ZERO));
         let mut sent = Each::default();
         for &(priority, size) in sizes {

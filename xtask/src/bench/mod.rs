@@ -4,6 +4,7 @@
 pub(crate) mod crc;
 pub(crate) mod generate;
 mod measure;
+mod model;
 mod packet;
 
 use std::ffi::OsStr;
@@ -34,9 +35,16 @@ struct Bench {
 
 pub(crate) fn run(args: &[String]) -> Result<bool> {
     match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        [] | ["analyze"] => {}
-        other => bail!("bench knows `analyze` alone, not `{}`", other.join(" ")),
+        [] | ["analyze"] => analyze(),
+        ["model"] => {
+            print!("{}", table(&model::run()?));
+            Ok(true)
+        }
+        other => bail!("bench knows `analyze` and `model`, not `{}`", other.join(" ")),
     }
+}
+
+fn analyze() -> Result<bool> {
     let mut bench = Bench { rocetop: sh::rocetop()?, folder: sh::target()?.join("bench"), rows: Vec::new() };
     bench.against_tcpdump()?;
     bench.against_tshark()?;
@@ -196,5 +204,5 @@ fn table(rows: &[Row]) -> String {
     for Row { what, figure, target, how } in rows {
         text += &format!("{what:<30} {figure:>10} {target:>10}   {how}\n");
     }
-    text + &format!("CPU is user and system time of the child; medians of {ROUNDS} interleaved runs (memory: of 3).\n")
+    text + &format!("CPU is user and system time of the child; medians of interleaved runs.\n")
 }
