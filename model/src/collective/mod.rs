@@ -15,6 +15,8 @@ pub mod reduce_scatter;
 pub mod ring;
 pub mod tree;
 
+use std::collections::BTreeMap;
+
 use crate::topology::HostId;
 use crate::units::{Bytes, Rate, Time};
 use crate::workload::{Flow, FlowId, Milestone, Workload};
@@ -113,6 +115,8 @@ pub struct Job<'a> {
     load: &'a mut Workload,
     ranks: Vec<HostId>,
     ready: Vec<Ready>,
+    /// The last flow from one rank to another.
+    last: BTreeMap<(usize, usize), FlowId>,
     like: Flow,
     /// How the ranks hang together.
     pub shape: Shape,
@@ -133,7 +137,7 @@ impl<'a> Job<'a> {
     /// A job of `ranks`, which all begin with the run. `like` has what all its flows share: lane, priority, limit.
     pub fn new(load: &'a mut Workload, ranks: Vec<HostId>, like: Flow) -> Self {
         let ready = vec![Ready::default(); ranks.len()];
-        Self { load, ranks, ready, like, shape: Shape::default() }
+        Self { load, ranks, ready, last: BTreeMap::new(), like, shape: Shape::default() }
     }
 
     /// How many ranks.
@@ -208,6 +212,10 @@ impl<'a> Job<'a> {
             let id = self.load.add(Flow { src, dst, bytes: Bytes(send.bytes.0.max(1)), ..self.like });
             for on in ready.all() {
                 self.load.wait(id, on, Milestone::Delivered);
+            }
+            // Both may be ready at once, and they share a queue pair: the first goes first.
+            if let Some(before) = self.last.insert((send.from, send.to), id) {
+                self.load.wait(id, before, Milestone::Started);
             }
             arrived.push((send.to, id));
             flows.push(id);

@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn closed_forms() {
         // One link shared by four.
-        assert_eq!(solve(&[100.0], &[&[(0, 1.0)]; 4]), [25.0; 4]);
+        assert_eq!(solve(&[100.0], &[&[(0, 1.0)][..]; 4]), [25.0; 4]);
         // Bertsekas, Gallager ("Data networks", 6.5.2): a long flow against one on each link.
         assert_eq!(solve(&[1.0, 1.0], &[&[(0, 1.0), (1, 1.0)], &[(0, 1.0)], &[(1, 1.0)]]), [0.5, 0.5, 0.5]);
         // The narrow link holds the long flow down, and the other one takes what is left of the wide link.

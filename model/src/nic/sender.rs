@@ -68,6 +68,7 @@ impl State {
             flow.delivered = self.now;
             flow.acked = self.now;
             self.done += 1;
+            self.reached(id, Milestone::Started);
             self.reached(id, Milestone::Delivered);
             return self.reached(id, Milestone::Acked);
         }
@@ -92,6 +93,7 @@ impl State {
         if sender.next == sender.last {
             self.enter(qp, id);
         }
+        self.reached(id, Milestone::Started);
         self.wake(qp);
     }
 

@@ -53,7 +53,8 @@ impl Default for Settings {
 pub struct Ecmp {
     settings: Settings,
     seed: u64,
-    tiers: [u64; 256],
+    /// The seed of each tier, and the tier of each node.
+    tiers: Vec<u64>,
     tier: Vec<u8>,
 }
 
@@ -61,11 +62,10 @@ impl Policy for Ecmp {
     type Settings = Settings;
 
     fn new(settings: &Settings, fabric: &Topology, seed: u64) -> Self {
-        let mut tiers = [0; 256];
-        for (tier, slot) in (0_u64..).zip(&mut tiers) {
-            *slot = mix(seed ^ mix(tier + 1));
-        }
-        Self { settings: *settings, seed, tiers, tier: fabric.nodes().map(|node| fabric.tier(node)).collect() }
+        let tier: Vec<u8> = fabric.nodes().map(|node| fabric.tier(node)).collect();
+        let top = tier.iter().max().copied().unwrap_or(0);
+        let tiers = (0..=u64::from(top)).map(|tier| mix(seed ^ mix(tier + 1))).collect();
+        Self { settings: *settings, seed, tiers, tier }
     }
 
     fn by_packet(&self) -> bool {

@@ -54,7 +54,7 @@ impl Policy for Weighted {
     fn choose<V: View>(&mut self, view: &mut V, at: NodeId, to: HostId, entropy: u32, hops: Hops) -> PortId {
         let all: u64 = hops.ports().map(|port| self.weight(view, port, to, hops)).sum();
         let hash = Hash::Mix.at(mix(self.seed ^ u64::from(at.0)), entropy);
-        let mut place = (u128::from(all) * u128::from(hash) >> 32) as u64;
+        let mut place = ((u128::from(all) * u128::from(hash)) >> 32) as u64;
         for port in hops.ports() {
             let weight = self.weight(view, port, to, hops);
             if place < weight {

@@ -73,6 +73,8 @@ impl Flow {
 /// What about a flow another one waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Milestone {
+    /// Its queue pair has it in line: what keeps messages of one queue pair in order that could start at the same time.
+    Started,
     /// Its last byte has reached the receiver: what the receiver may act on.
     Delivered,
     /// Its last byte is acknowledged: what the sender may act on.
