@@ -2,10 +2,12 @@
 //!
 //! Water-filling: all flows rise together until a link is full; its flows stay where they are, the others rise on. Links wait
 //! in a heap by the level at which they would be full. Freezing a flow only ever puts that level up, so an entry that is too
-//! low is put back where it belongs when its turn comes, and no entry is looked for: each flow is frozen once.
+//! low is put back where it belongs when its turn comes, and no entry is looked for: each flow is frozen once. Levels in
+//! the heap have 24 bits of mantissa, so that an entry is one word: who is first may be wrong by a part in 16 million, and
+//! then somebody has that much less than fair. No link ever carries more than it can.
 
-use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 
 /// Links with capacities, and flows over them. Links and flows are named by their order.
 #[derive(Clone, Debug, Default)]
@@ -17,12 +19,40 @@ pub struct Problem {
 }
 
 /// A link of a flow, and what share of the flow crosses it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Use {
     /// The link.
     pub link: u32,
-    /// 1 for a flow that goes one way; less where it is spread over several.
-    pub share: f32,
+    /// All of a flow that goes one way, less where it is spread over several.
+    pub share: Share,
+}
+
+/// A share of a flow, in parts of 2^-24: whole numbers, so that sums come back to zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(transparent)]
+pub struct Share(u32);
+
+impl Share {
+    /// All of it.
+    pub const ALL: Self = Self(1 << 24);
+
+    /// An nth of this, at least the smallest share there is.
+    #[must_use]
+    pub fn split(self, n: usize) -> Self {
+        Self((f64::from(self.0) / n.max(1) as f64 + 0.5) as u32).max(Self(1))
+    }
+
+    /// Both together.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+
+    /// As a number up to 1.
+    #[must_use]
+    pub fn get(self) -> f64 {
+        f64::from(self.0) / f64::from(Self::ALL.0)
+    }
 }
 
 impl Problem {
@@ -41,7 +71,7 @@ impl Problem {
     /// Adds a flow; uses of links that are not there are left out.
     pub fn flow(&mut self, uses: impl IntoIterator<Item = Use>) {
         let links = self.capacity.len();
-        self.uses.extend(uses.into_iter().filter(|used| (used.link as usize) < links && used.share > 0.0));
+        self.uses.extend(uses.into_iter().filter(|used| (used.link as usize) < links));
         self.first.push(self.uses.len() as u32);
     }
 
@@ -64,22 +94,27 @@ impl Problem {
     }
 }
 
+/// The most links that the heap can name.
+const LINKS: u64 = 1 << 28;
+
 /// A link while the water rises.
 #[derive(Clone, Copy, Debug, Default)]
 struct Link {
     /// Capacity that frozen flows have left.
     left: f64,
-    /// Sum of the shares of the flows that still rise, and how many they are.
-    rising: f64,
-    count: u32,
-    /// Where its flows begin in the list of all.
-    first: u32,
+    /// Sum of the shares of the flows that still rise, in their own unit.
+    rising: u64,
 }
 
 impl Link {
-    fn level(&self) -> u64 {
-        // Levels are never negative, and bits of such numbers are ordered as they are.
-        (self.left / self.rising).max(0.0).to_bits()
+    fn level(&self) -> f64 {
+        (self.left / (self.rising as f64 / f64::from(Share::ALL.0))).max(0.0)
+    }
+
+    /// Its entry in the heap, which has the largest first: levels are never negative, and bits of such numbers are ordered
+    /// as they are.
+    fn entry(&self, at: u64) -> u64 {
+        !(self.level().to_bits() & !(LINKS - 1) | at)
     }
 }
 
@@ -87,8 +122,10 @@ impl Link {
 #[derive(Clone, Debug, Default)]
 pub struct Solver {
     links: Vec<Link>,
+    /// Flows by link, and where each link's begin.
     flows: Vec<u32>,
-    heap: BinaryHeap<Reverse<(u64, u32)>>,
+    begins: Vec<u32>,
+    heap: BinaryHeap<u64>,
 }
 
 /// No rate yet.
@@ -100,28 +137,28 @@ impl Solver {
         self.begin(problem);
         rates.clear();
         rates.extend((0..problem.flows()).map(|flow| if problem.of(flow).is_empty() { f64::INFINITY } else { RISING }));
-        while let Some(Reverse((level, at))) = self.heap.pop() {
-            let Some(link) = self.links.get(at as usize) else { continue };
-            if link.count == 0 {
+        while let Some(mut first) = self.heap.peek_mut() {
+            let at = !*first & (LINKS - 1);
+            let Some(link) = self.links.get(at as usize).filter(|link| link.rising > 0) else {
+                PeekMut::pop(first);
+                continue;
+            };
+            let now = link.entry(at);
+            if now < *first {
+                *first = now;
                 continue;
             }
-            let now = link.level();
-            if now > level {
-                self.heap.push(Reverse((now, at)));
-                continue;
-            }
-            let end = self.links.get(at as usize + 1).map_or(self.flows.len(), |next| next.first as usize);
-            let rate = f64::from_bits(level);
-            for place in link.first as usize..end {
-                let Some(&flow) = self.flows.get(place) else { break };
+            PeekMut::pop(first);
+            let rate = link.level();
+            let begin = self.begins.get(at as usize).map_or(0, |begin| *begin as usize);
+            let end = self.begins.get(at as usize + 1).map_or(self.flows.len(), |next| *next as usize);
+            for &flow in self.flows.get(begin..end).unwrap_or_default() {
                 let Some(slot) = rates.get_mut(flow as usize).filter(|slot| **slot == RISING) else { continue };
                 *slot = rate;
                 for used in problem.of(flow as usize) {
                     if let Some(link) = self.links.get_mut(used.link as usize) {
-                        let share = f64::from(used.share);
-                        link.left -= rate * share;
-                        link.rising -= share;
-                        link.count -= 1;
+                        link.left -= rate * used.share.get();
+                        link.rising -= u64::from(used.share.0);
                     }
                 }
             }
@@ -131,33 +168,38 @@ impl Solver {
     /// Sorts the flows by link, and puts every used link into the heap.
     fn begin(&mut self, problem: &Problem) {
         self.links.clear();
-        self.links.extend(problem.capacity.iter().map(|left| Link { left: *left, ..Link::default() }));
+        self.links.extend(problem.capacity.iter().map(|left| Link { left: *left, rising: 0 }));
+        self.begins.clear();
+        self.begins.resize(problem.capacity.len(), 0);
         for used in &problem.uses {
-            if let Some(link) = self.links.get_mut(used.link as usize) {
-                link.rising += f64::from(used.share);
-                link.count += 1;
+            let at = used.link as usize;
+            if let (Some(link), Some(begin)) = (self.links.get_mut(at), self.begins.get_mut(at)) {
+                link.rising += u64::from(used.share.0);
+                *begin += 1;
             }
         }
         let mut sum = 0;
-        for link in &mut self.links {
+        for begin in &mut self.begins {
             // Filled from the end: it comes down to where the link's flows begin.
-            sum += link.count;
-            link.first = sum;
+            sum += *begin;
+            *begin = sum;
         }
         self.flows.clear();
         self.flows.resize(problem.uses.len(), 0);
         for flow in 0..problem.flows() {
             for used in problem.of(flow) {
-                if let Some(link) = self.links.get_mut(used.link as usize) {
-                    link.first -= 1;
-                    if let Some(slot) = self.flows.get_mut(link.first as usize) {
+                if let Some(begin) = self.begins.get_mut(used.link as usize) {
+                    *begin -= 1;
+                    if let Some(slot) = self.flows.get_mut(*begin as usize) {
                         *slot = flow as u32;
                     }
                 }
             }
         }
-        let used = (0..).zip(&self.links).filter(|(_, link)| link.count > 0);
-        let entries: Vec<_> = used.map(|(at, link)| Reverse((link.level(), at))).collect();
+        let used = (0..LINKS).zip(&self.links).filter(|(_, link)| link.rising > 0);
+        let mut entries = std::mem::take(&mut self.heap).into_vec();
+        entries.clear();
+        entries.extend(used.map(|(at, link)| link.entry(at)));
         self.heap = BinaryHeap::from(entries);
     }
 }
@@ -167,10 +209,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn solve(capacity: &[f64], flows: &[&[(u32, f32)]]) -> Vec<f64> {
+    fn solve(capacity: &[f64], flows: &[&[(u32, usize)]]) -> Vec<f64> {
         let mut problem = Problem::new(capacity.to_vec());
         for flow in flows {
-            problem.flow(flow.iter().map(|(link, share)| Use { link: *link, share: *share }));
+            problem.flow(flow.iter().map(|(link, n)| Use { link: *link, share: Share::ALL.split(*n) }));
         }
         let mut rates = Vec::new();
         Solver::default().solve(&problem, &mut rates);
@@ -180,21 +222,18 @@ mod tests {
     #[test]
     fn closed_forms() {
         // One link shared by four.
-        assert_eq!(solve(&[100.0], &[&[(0, 1.0)][..]; 4]), [25.0; 4]);
+        assert_eq!(solve(&[100.0], &[&[(0, 1)][..]; 4]), [25.0; 4]);
         // Bertsekas, Gallager ("Data networks", 6.5.2): a long flow against one on each link.
-        assert_eq!(solve(&[1.0, 1.0], &[&[(0, 1.0), (1, 1.0)], &[(0, 1.0)], &[(1, 1.0)]]), [0.5, 0.5, 0.5]);
+        assert_eq!(solve(&[1.0, 1.0], &[&[(0, 1), (1, 1)], &[(0, 1)], &[(1, 1)]]), [0.5, 0.5, 0.5]);
         // The narrow link holds the long flow down, and the other one takes what is left of the wide link.
-        assert_eq!(solve(&[10.0, 2.0], &[&[(0, 1.0), (1, 1.0)], &[(0, 1.0)], &[(1, 1.0)]]), [1.0, 9.0, 1.0]);
+        assert_eq!(solve(&[10.0, 2.0], &[&[(0, 1), (1, 1)], &[(0, 1)], &[(1, 1)]]), [1.0, 9.0, 1.0]);
         // Three levels: 1/3 each on the first, then 1/2 of what is left, then the rest.
-        let rates = solve(
-            &[3.0, 5.0, 9.0],
-            &[&[(0, 1.0)], &[(0, 1.0)], &[(0, 1.0), (1, 1.0)], &[(1, 1.0), (2, 1.0)], &[(2, 1.0)]],
-        );
+        let rates = solve(&[3.0, 5.0, 9.0], &[&[(0, 1)], &[(0, 1)], &[(0, 1), (1, 1)], &[(1, 1), (2, 1)], &[(2, 1)]]);
         assert_eq!(rates, [1.0, 1.0, 1.0, 4.0, 5.0]);
         // A sprayed flow puts half of itself on each of two links.
-        assert_eq!(solve(&[10.0, 10.0], &[&[(0, 0.5), (1, 0.5)]]), [20.0]);
+        assert_eq!(solve(&[10.0, 10.0], &[&[(0, 2), (1, 2)]]), [20.0]);
         assert_eq!(solve(&[10.0], &[&[]]), [f64::INFINITY]);
-        assert_eq!(solve(&[0.0], &[&[(0, 1.0)]]), [0.0]);
+        assert_eq!(solve(&[0.0], &[&[(0, 1)]]), [0.0]);
     }
 
     proptest! {
@@ -211,7 +250,7 @@ mod tests {
             let mut problem = Problem::new(capacity.clone());
             for flow in &flows {
                 let links: std::collections::BTreeSet<u32> = flow.iter().map(|link| link % links).collect();
-                let share = if spread { 1.0 / links.len() as f32 } else { 1.0 };
+                let share = if spread { Share::ALL.split(links.len()) } else { Share::ALL };
                 problem.flow(links.into_iter().map(|link| Use { link, share }));
             }
             let mut rates = Vec::new();
@@ -220,7 +259,7 @@ mod tests {
             let mut top = vec![0.0_f64; capacity.len()];
             for (flow, rate) in rates.iter().enumerate() {
                 for used in problem.of(flow) {
-                    load[used.link as usize] += rate * f64::from(used.share);
+                    load[used.link as usize] += rate * used.share.get();
                     top[used.link as usize] = top[used.link as usize].max(*rate);
                 }
             }

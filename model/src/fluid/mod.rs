@@ -19,7 +19,7 @@ use crate::topology::{HostId, PortId, Topology};
 use crate::units::{Bytes, Psn, Qpn, Rate, Time};
 use crate::wire;
 use crate::workload::{Flow, FlowId, Followers, Milestone, Workload};
-use max_min::{Problem, Solver, Use};
+use max_min::{Problem, Share, Solver, Use};
 use ways::Ways;
 
 /// What can be set.
@@ -197,7 +197,8 @@ impl Run<'_> {
                 for flow in &self.running {
                     let limit = self.load.flows()[flow.id].limit;
                     // A rate limit is a cable that the flow has for itself.
-                    let own = (limit != Rate::MAX).then(|| Use { link: problem.link(limit.0 as f64), share: 1.0 });
+                    let own =
+                        (limit != Rate::MAX).then(|| Use { link: problem.link(limit.0 as f64), share: Share::ALL });
                     problem.flow(flow.way.iter().copied().chain(own));
                 }
                 solver.solve(&problem, &mut self.rates);
@@ -279,7 +280,7 @@ impl Run<'_> {
         self.changed = true;
         self.ways.leave(&flow.way);
         for used in &flow.way {
-            self.carried[PortId(used.link)] += flow.all * f64::from(used.share);
+            self.carried[PortId(used.link)] += flow.all * used.share.get();
         }
         let wanted = self.load.flows()[flow.id];
         // The last packet passes the other cables after the first; the ACK comes back by as many.

@@ -1,7 +1,7 @@
 //! Which links a flow takes in a fluid: by the same routing policies as packets, or all equal ways at once where packets
 //! are sprayed.
 
-use super::max_min::Use;
+use super::max_min::{Share, Use};
 use crate::rng::Rng;
 use crate::routing::{Key, Router, View};
 use crate::table::Table;
@@ -103,7 +103,7 @@ impl Ways {
             if self.down[port] || way.len() > fabric.switches() as usize + 1 {
                 return None;
             }
-            way.push(Use { link: port.0, share: 1.0 });
+            way.push(Use { link: port.0, share: Share::ALL });
             at = fabric.ports()[fabric.ports()[port].peer].node;
         }
         Some(way)
@@ -112,7 +112,7 @@ impl Ways {
     /// Equal shares at every switch.
     fn spread(&self, fabric: &Topology, key: &Key) -> Option<Vec<Use>> {
         let mut way = Vec::new();
-        let mut front: Vec<(NodeId, f32)> = vec![(key.src.into(), 1.0)];
+        let mut front: Vec<(NodeId, Share)> = vec![(key.src.into(), Share::ALL)];
         let goal = NodeId::from(key.dst);
         let mut steps = 0;
         while !front.iter().all(|(node, _)| *node == goal) {
@@ -120,7 +120,7 @@ impl Ways {
             if steps > fabric.switches() + 1 {
                 return None;
             }
-            let mut next: Vec<(NodeId, f32)> = Vec::new();
+            let mut next: Vec<(NodeId, Share)> = Vec::new();
             for (node, share) in front {
                 if node == goal {
                     next.push((node, share));
@@ -132,7 +132,7 @@ impl Ways {
                     return None;
                 }
                 for port in usable() {
-                    let part = share / count as f32;
+                    let part = share.split(count);
                     way.push(Use { link: port.0, share: part });
                     next.push((fabric.ports()[fabric.ports()[port].peer].node, part));
                 }
@@ -141,7 +141,7 @@ impl Ways {
             next.dedup_by(|from, into| {
                 let same = from.0 == into.0;
                 if same {
-                    into.1 += from.1;
+                    into.1 = into.1.and(from.1);
                 }
                 same
             });
@@ -166,7 +166,7 @@ mod tests {
         let mut ways = Ways::new(&fabric, router, 1);
         let way = ways.find(&fabric, &key(0, 15, 0), Time::ZERO).unwrap();
         // Host, two up, four up, four down, two down, host.
-        let shares: Vec<f32> = way.iter().map(|used| used.share).collect();
+        let shares: Vec<f64> = way.iter().map(|used| used.share.get()).collect();
         assert_eq!(shares, [1.0, 0.5, 0.5, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.5, 0.5, 1.0]);
     }
 
