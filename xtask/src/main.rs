@@ -11,6 +11,7 @@ mod needs;
 mod sh;
 mod test;
 mod truth;
+mod validate;
 
 use std::process::ExitCode;
 
@@ -36,6 +37,7 @@ const COMMANDS: &[Command] = &[
         about: "what an analysis or a simulated hop costs",
         run: bench::run,
     },
+    Command { name: "validate", args: validate::ARGS, about: "the model against what is known", run: validate::run },
     Command { name: "fuzz", args: fuzz::ARGS, about: "feed a parser broken input", run: fuzz::run },
 ];
 
@@ -48,9 +50,9 @@ const HIDDEN: &[Command] = &[
 fn help() -> String {
     let mut text = String::from("cargo xtask COMMAND\n\n");
     for Command { name, args, about, .. } in COMMANDS {
-        text += &format!("  {name:<6} {about}\n");
+        text += &format!("  {name:<8} {about}\n");
         for line in args.lines() {
-            text += &format!("         {name} {line}\n");
+            text += &format!("           {name} {line}\n");
         }
     }
     text

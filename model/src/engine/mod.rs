@@ -227,7 +227,11 @@ impl Simulation {
                 self.status = Status::Done;
                 break;
             }
-            let Some((at, event)) = state.events.pop() else {
+            let Some((at, event)) = state.events.pop(until) else {
+                if !state.events.is_played() {
+                    state.now = state.now.max(until);
+                    break;
+                }
                 if state.events.turn() {
                     state.touch();
                 } else {
@@ -235,11 +239,6 @@ impl Simulation {
                 }
                 continue;
             };
-            if at > until {
-                state.events.push(at, event);
-                state.now = until;
-                break;
-            }
             debug_assert!(at >= state.now, "time runs backwards");
             state.now = at;
             state.handle(event);

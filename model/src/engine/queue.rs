@@ -91,10 +91,10 @@ impl Queue {
     pub(crate) fn push(&mut self, at: Time, event: Event) {
         let what = self.ties.next() >> 32 << 32 | u64::from(event.bits());
         let entry = Entry::from(at.0) << 64 | Entry::from(what);
-        let ahead = (at.0 >> self.shift).wrapping_sub(self.slot);
-        if ahead.wrapping_sub(1) < self.slots - 1 {
+        let slot = at.0 >> self.shift;
+        if slot.wrapping_sub(self.slot).wrapping_sub(1) < self.slots - 1 {
             self.put(entry);
-        } else if ahead == 0 {
+        } else if slot <= self.slot {
             let at = self.now.partition_point(|other| *other > entry);
             self.now.insert(at, entry);
         } else {
@@ -131,10 +131,21 @@ impl Queue {
         self.filled[Slot(slot.0 / 64)] |= 1 << (slot.0 % 64);
     }
 
-    /// Takes the next event of the present slot.
+    /// Takes the next event of the present slot, unless it is later than `until`.
     #[inline]
-    pub(crate) fn pop(&mut self) -> Option<(Time, Event)> {
-        self.now.pop().map(|entry| (Time(time(entry)), Event::of_bits(entry as u32)))
+    pub(crate) fn pop(&mut self, until: Time) -> Option<(Time, Event)> {
+        let entry = *self.now.last()?;
+        let at = Time(time(entry));
+        if at > until {
+            return None;
+        }
+        self.now.pop();
+        Some((at, Event::of_bits(entry as u32)))
+    }
+
+    /// Whether the present slot has no event left.
+    pub(crate) fn is_played(&self) -> bool {
+        self.now.is_empty()
     }
 
     /// The events of the present slot.
@@ -212,7 +223,7 @@ mod tests {
     use crate::engine::event::Kind;
 
     fn next(queue: &mut Queue) -> Option<(Time, Event)> {
-        queue.pop().or_else(|| queue.turn().then(|| queue.pop()).flatten())
+        queue.pop(Time::NEVER).or_else(|| queue.turn().then(|| queue.pop(Time::NEVER)).flatten())
     }
 
     fn drain(queue: &mut Queue) -> Vec<(u64, u32)> {

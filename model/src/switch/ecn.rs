@@ -6,9 +6,9 @@ use crate::units::{Bytes, Rate};
 /// Where a packet is marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum At {
-    /// When it joins the queue: by what stands before it.
+    /// When it joins the queue: by what stands before it, and itself.
     Enqueue,
-    /// When it leaves: by what it leaves behind, the freshest news there is.
+    /// When it leaves: by itself and what it leaves behind, the freshest news there is.
     #[default]
     Dequeue,
 }

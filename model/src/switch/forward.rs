@@ -137,7 +137,8 @@ impl State {
     fn mark(&mut self, at: PortId, id: PacketId) {
         let packet = &mut self.packets[id];
         let port = &self.ports[at];
-        let bytes = port.queues[packet.priority].bytes;
+        // A frame is part of the queue until it has gone.
+        let bytes = port.queues[packet.priority].bytes + packet.size;
         let ramp = &self.ramps[RampId(u32::from(port.marking))];
         if ramp.above(bytes)
             && self.settings.switch.marked.has(packet.priority)
