@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::event::{Event, Kind};
+use super::faults::Faults;
 use super::packet::{Arena, QpId};
 use super::port::{Held, Port};
 use super::queue::Queue;
@@ -110,6 +111,7 @@ impl Simulation {
         let pairs = Pairs::new(&fabric, load, &settings, &router)?;
         let ramps = ramps(&fabric, &settings, &mut ports)?;
         let hosts = fabric.hosts() as usize;
+        let faults = Faults::new(&fabric, &settings.faults, settings.detection, settings.seed);
         let mut state = State {
             now: Time::ZERO,
             events: Queue::new(near, ports.len(), settings.seed),
@@ -127,6 +129,7 @@ impl Simulation {
             pauses: Pauses::new(settings.switch.lossless, ports.len()),
             ports,
             router,
+            faults,
             feedback: settings.cc.feedback(),
             followers: Followers::new(load),
             marks: Rng::named(settings.seed, "marks"),
@@ -141,6 +144,9 @@ impl Simulation {
         };
         for wait in load.waits() {
             state.flows[wait.flow].waits += 1;
+        }
+        for (at, event) in state.faults.events() {
+            state.events.push(at, event);
         }
         for (id, flow) in state.flows.iter() {
             if flow.waits == 0 {

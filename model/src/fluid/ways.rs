@@ -3,7 +3,7 @@
 
 use super::max_min::{Share, Use};
 use crate::rng::Rng;
-use crate::routing::{Key, Router, View};
+use crate::routing::{Key, Router, View, leads};
 use crate::table::Table;
 use crate::topology::{HostId, NodeId, PortId, Topology};
 use crate::units::{Bytes, Time};
@@ -12,6 +12,7 @@ use crate::units::{Bytes, Time};
 struct Calm<'a> {
     now: Time,
     flows: &'a Table<PortId, u32>,
+    fabric: &'a Topology,
     down: &'a Table<PortId, bool>,
     damaged: bool,
     chance: &'a mut Rng,
@@ -27,8 +28,8 @@ impl View for Calm<'_> {
     fn damaged(&self) -> bool {
         self.damaged
     }
-    fn usable(&self, port: PortId, _: HostId) -> bool {
-        !self.down[port]
+    fn usable(&self, port: PortId, to: HostId) -> bool {
+        leads(self.fabric, port, to, &|port| self.down[port])
     }
     fn below(&mut self, n: u32) -> u32 {
         self.chance.below(u64::from(n)) as u32
@@ -95,7 +96,7 @@ impl Ways {
                 1 => hops.first,
                 _ => {
                     let (flows, down, damaged) = (&self.flows, &self.down, self.damaged);
-                    let mut view = Calm { now, flows, down, damaged, chance: &mut self.chance };
+                    let mut view = Calm { now, flows, fabric, down, damaged, chance: &mut self.chance };
                     self.router.choose(&mut view, at, key.dst, entropy, hops)
                 }
             };
@@ -126,7 +127,12 @@ impl Ways {
                     next.push((node, share));
                     continue;
                 }
-                let usable = || fabric.next_hops(node, key.dst).ports().filter(|port| !self.down[*port]);
+                let usable = || {
+                    fabric
+                        .next_hops(node, key.dst)
+                        .ports()
+                        .filter(|port| leads(fabric, *port, key.dst, &|port| self.down[port]))
+                };
                 let count = usable().count();
                 if count == 0 {
                     return None;

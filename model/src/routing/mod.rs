@@ -57,6 +57,17 @@ pub fn spread<V: View>(view: &V, to: HostId, hops: Hops, hash: u32) -> PortId {
     usable().nth(nth(usable().count() as u32) as usize).unwrap_or(hops.first)
 }
 
+/// Whether a port leads to a destination by cables that are not out of use: what routers know once a failure is withdrawn
+/// from their tables everywhere.
+pub fn leads(fabric: &Topology, port: PortId, to: HostId, out: &impl Fn(PortId) -> bool) -> bool {
+    if out(port) {
+        return false;
+    }
+    let next = fabric.ports()[fabric.ports()[port].peer].node;
+    // Up and then down: no way is long. Switches in a ring never lead elsewhere, and end here by their one way on.
+    next == NodeId::from(to) || fabric.next_hops(next, to).ports().any(|port| leads(fabric, port, to, out))
+}
+
 /// One way to choose.
 pub trait Policy: Sized {
     /// What can be set.

@@ -17,7 +17,13 @@ impl State {
         };
         let hops = self.fabric.next_hops(node, to);
         let out = if hops.count > 1 {
-            let mut eyes = Eyes { now: self.now, ports: &self.ports, chance: &mut self.ways };
+            let mut eyes = Eyes {
+                now: self.now,
+                ports: &self.ports,
+                fabric: &self.fabric,
+                faults: &self.faults,
+                chance: &mut self.ways,
+            };
             self.router.choose(&mut eyes, node, to, entropy, hops)
         } else {
             hops.first
