@@ -14,6 +14,7 @@ pub mod format;
 pub mod nic;
 pub mod rng;
 pub mod routing;
+pub mod scenario;
 pub mod switch;
 pub mod table;
 pub mod topology;

@@ -4,6 +4,7 @@
 //! `cargo xtask validate` prints the whole table; its exit code says whether all of it holds.
 
 mod dcqcn;
+mod scenarios;
 
 /// One line of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +29,8 @@ pub struct Subject {
 }
 
 /// Every subject.
-pub const SUBJECTS: &[Subject] = &[Subject { name: "dcqcn", run: dcqcn::run }];
+pub const SUBJECTS: &[Subject] =
+    &[Subject { name: "dcqcn", run: dcqcn::run }, Subject { name: "scenarios", run: scenarios::run }];
 
 /// Mean and standard deviation; zeros for nothing.
 fn spread(values: &[f64]) -> (f64, f64) {

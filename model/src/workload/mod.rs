@@ -5,6 +5,7 @@
 //! simulators all come down to this.
 
 pub mod pattern;
+pub mod scaling;
 
 use crate::table::{Table, id};
 use crate::topology::HostId;
