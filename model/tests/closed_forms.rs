@@ -1,9 +1,11 @@
 //! Runs whose end can be worked out by hand.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may: that is how it fails")]
+
 use rocetop_model::cc;
 use rocetop_model::engine::{Settings, Simulation, Status};
 use rocetop_model::switch::Headroom;
-use rocetop_model::topology::{Cable, Dumbbell, FatTree, HostId, Star, Topology};
+use rocetop_model::topology::{Cable, Dumbbell, FatTree, HostId, Ring, Star, Topology};
 use rocetop_model::units::{Bytes, Priorities, Rate, Time};
 use rocetop_model::wire::{ACK, GAP, HEADERS, RETH};
 use rocetop_model::workload::{Flow, FlowId, Milestone, Workload};
@@ -167,6 +169,40 @@ fn a_fixed_rate_is_kept() {
     // 999 gaps at 320 ps a byte, then the last packet at line rate, twice.
     let end = 320 * (999 * full(1000) + u64::from(RETH)) + 2 * 80 * full(1000);
     assert_eq!(run.flow(FlowId(0)).delivered, Some(Time(end) + Time::us(2)));
+}
+
+#[test]
+fn queue_pairs_that_share_a_port_get_all_of_it() {
+    let mut settings = settings(1000);
+    settings.cc = cc::Settings::Fixed(cc::fixed::Settings { rate: Rate::gbps(25), window: None });
+    let mut load = Workload::new();
+    for lane in 0..4 {
+        load.add(Flow::new(HostId(0), HostId(1), Bytes(1_000_000)).lane(lane));
+    }
+    let mut run = Simulation::new(star(2), &load, settings).unwrap();
+    run.run();
+    let last = run.flows().map(|flow| flow.duration().unwrap().0).max().unwrap();
+    let floor = 80 * 4_000 * full(1000);
+    assert!(last >= floor && last < floor * 101 / 100, "{last} beside {floor}");
+}
+
+/// SYSTEMS P3: every switch of a ring waits for the next one's buffer, and nothing moves any more.
+#[test]
+fn a_ring_of_switches_locks_up_where_ways_are_long() {
+    let play = |hops: u32| {
+        let ring = Ring { switches: 4, hosts_per_switch: 2, host: cable(100), ring: cable(100) };
+        let flows: Vec<_> = (0..8).map(|src| (src, (src + 2 * hops) % 8, 3_000_000)).collect();
+        let mut settings = settings(1000);
+        settings.switch.buffer.per_port = Bytes(60_000);
+        settings.nic.timeout = Time::us(500);
+        settings.nic.retries = 3;
+        let mut run = Simulation::new(ring.build().unwrap(), &load(&flows), settings).unwrap();
+        (run.run(), run.totals())
+    };
+    let (status, totals) = play(2);
+    assert_eq!((status, totals.failed, totals.drops), (Status::Stuck, 8, 0), "{totals:?}");
+    let (status, totals) = play(1);
+    assert_eq!((status, totals.drops), (Status::Done, 0), "{totals:?}");
 }
 
 #[test]

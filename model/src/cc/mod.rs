@@ -6,7 +6,7 @@
 //! no timer needs an event and none is late.
 //!
 //! To add one: a file with its `Settings` (the published defaults, each with its source) and its state, and one line in
-//! [`algorithms`]. It inherits the tests at the end of this file.
+//! the list below (`algorithms!`). It inherits the tests at the end of this file.
 
 pub mod dcqcn;
 pub mod fixed;

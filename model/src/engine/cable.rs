@@ -3,8 +3,9 @@
 use super::State;
 use super::event::{Event, Kind};
 use super::packet::{PacketId, What};
+use crate::cc::Telemetry;
 use crate::topology::PortId;
-use crate::units::Priorities;
+use crate::units::{Bytes, Priorities};
 use crate::wire;
 
 impl State {
@@ -21,6 +22,11 @@ impl State {
         packet.ingress = port.peer;
         packet.node = port.neighbour;
         let arrive = port.busy + port.delay;
+        if self.feedback.telemetry && port.tier > 0 && matches!(packet.what, What::Data | What::Last) {
+            let queue = Bytes(u64::from(port.queues[packet.priority].bytes));
+            let hop = Telemetry { at: self.now, queue, sent: Bytes(port.sent), line: port.rate() };
+            self.stacks.write(id, hop);
+        }
         self.events.push(arrive, Event::new(Kind::Arrive, id.0));
     }
 

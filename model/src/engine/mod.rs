@@ -28,6 +28,7 @@ pub(crate) mod port;
 mod queue;
 mod results;
 mod setup;
+mod telemetry;
 
 pub use results::{Counters, FlowResult, PauseClock, Totals};
 pub(crate) use results::{Pauses, Tally};
@@ -123,6 +124,7 @@ pub(crate) struct State {
     pub(crate) flows: Table<FlowId, FlowState>,
     pub(crate) counters: Table<PortId, Tally>,
     pub(crate) pauses: Pauses,
+    pub(crate) stacks: telemetry::Stacks,
     pub(crate) fabric: Topology,
     pub(crate) router: Router,
     pub(crate) faults: faults::Faults,

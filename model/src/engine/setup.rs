@@ -7,6 +7,7 @@ use super::faults::Faults;
 use super::packet::{Arena, QpId};
 use super::port::{Held, Port};
 use super::queue::Queue;
+use super::telemetry::Stacks;
 use super::{FlowState, Pauses, Settings, Simulation, State, Status, Tally, Totals};
 use crate::cc::Path;
 use crate::nic::CnpPer;
@@ -126,6 +127,7 @@ impl Simulation {
             clocks: pairs.clocks,
             flows: pairs.flows,
             counters: Table::filled(Tally::default(), ports.len()),
+            stacks: Stacks::default(),
             pauses: Pauses::new(settings.switch.lossless, ports.len()),
             ports,
             router,

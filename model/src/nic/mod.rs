@@ -1,6 +1,6 @@
 //! NICs: queue pairs that cut messages into packets, acknowledge, notify, go back and give up.
 //!
-//! A queue pair is one direction: a [`sender`] at one host, its [`receiver`] at another. Packets are made when the cable is
+//! A queue pair is one direction: a sender at one host, its receiver at another. Packets are made when the cable is
 //! free for them, never before: a host holds no queue of data.
 
 pub(crate) mod receiver;

@@ -37,19 +37,13 @@ impl State {
         let packet = self.packets[id];
         match packet.what {
             What::Data | What::Last => self.take(at, id, &packet),
-            What::Ack => {
-                self.packets.drop(id);
-                self.acked(&packet);
-            }
-            What::Nak => {
-                self.packets.drop(id);
-                self.nacked(&packet);
-            }
-            What::Cnp => {
-                self.packets.drop(id);
-                self.notified(&packet);
-            }
-            What::Pause => self.packets.drop(id),
+            What::Ack => self.acked(id, &packet),
+            What::Nak => self.nacked(id, &packet),
+            What::Cnp => self.notified(&packet),
+            What::Pause => {}
+        }
+        if !matches!(packet.what, What::Data | What::Last) {
+            self.packets.drop(id);
         }
     }
 

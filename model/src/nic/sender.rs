@@ -3,7 +3,7 @@
 use crate::cc::{Ack, Cnp, Control, Loss};
 use crate::engine::State;
 use crate::engine::event::{Event, Kind};
-use crate::engine::packet::{Packet, QpId};
+use crate::engine::packet::{Packet, PacketId, QpId};
 use crate::routing::Key;
 use crate::topology::{HostId, PortId};
 use crate::units::{Bytes, Priority, Rate, Time};
@@ -89,7 +89,12 @@ impl State {
         if newest != NO_FLOW {
             self.flows[newest].next = id;
         }
+        let (idle, now) = (sender.una == sender.end - packets, self.now);
         let sender = &mut self.senders[qp];
+        if idle {
+            // Time without anything to send is no credit.
+            sender.due = sender.due.max(now);
+        }
         if sender.next == sender.last {
             self.enter(qp, id);
         }
@@ -151,7 +156,7 @@ impl State {
 
     /// An acknowledgement has come: all before `seq` has arrived.
     #[inline]
-    pub(crate) fn acked(&mut self, packet: &Packet) {
+    pub(crate) fn acked(&mut self, id: PacketId, packet: &Packet) {
         let (qp, now) = (packet.qp, self.now);
         let sender = &mut self.senders[qp];
         if sender.broken {
@@ -181,7 +186,7 @@ impl State {
             marked: packet.payload >> 16,
             rtt: now.since(packet.sent),
             in_flight: Bytes(flight),
-            hops: &[],
+            hops: self.stacks.read(id),
         };
         sender.cc.advance(&self.settings.cc, now);
         sender.cc.on_ack(&self.settings.cc, &ack);
@@ -221,8 +226,8 @@ impl State {
     }
 
     /// The receiver misses `packet.seq`: go back to it (IBTA 9.7.5.2.4 and 9.7.5.1.4).
-    pub(crate) fn nacked(&mut self, packet: &Packet) {
-        self.acked(packet);
+    pub(crate) fn nacked(&mut self, id: PacketId, packet: &Packet) {
+        self.acked(id, packet);
         let qp = packet.qp;
         if self.senders[qp].broken || packet.seq != self.senders[qp].una {
             return;

@@ -98,6 +98,9 @@ impl State {
         let packet = self.make(qp);
         let bytes = Bytes(u64::from(packet.size + wire::GAP));
         let id = self.packets.add(packet);
+        if self.feedback.telemetry {
+            self.stacks.begin(id);
+        }
         self.transmit(at, id);
         let (now, busy, line) = (self.now, self.ports[at].busy, self.ports[at].rate());
         let sender = &mut self.senders[qp];
@@ -109,7 +112,10 @@ impl State {
         sender.cc.advance(&self.settings.cc, now);
         sender.cc.on_send(&self.settings.cc, now, bytes);
         let rate = sender.cc.rate().min(sender.limit);
-        sender.due = if rate >= line { busy } else { now + rate.time_for(bytes) };
+        // Late because the port was busy: it may catch up by one packet, or queue pairs that share a port never get
+        // all of it.
+        let gap = rate.time_for(bytes);
+        sender.due = if rate >= line { busy } else { sender.due.max(now - gap) + gap };
         let due = sender.due;
         if !self.eligible(qp) {
             return;

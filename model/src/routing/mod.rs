@@ -4,7 +4,8 @@
 //! work is split so that a hop stays cheap: [`Policy::entropy`] looks at the header fields once, where the packet is made,
 //! and every hop sees only those 32 bits.
 //!
-//! To add one: a file with its `Settings` and its state, and one line in [`policies`]. [`hash`] is what several of them use.
+//! To add one: a file with its `Settings` and its state, and one line in the list below (`policies!`). [`hash`] is what several
+//! of them use.
 
 pub mod adaptive;
 pub mod ecmp;

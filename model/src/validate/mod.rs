@@ -4,6 +4,8 @@
 //! `cargo xtask validate` prints the whole table; its exit code says whether all of it holds.
 
 mod dcqcn;
+mod headroom;
+mod incast;
 mod scenarios;
 
 /// One line of the table.
@@ -29,8 +31,12 @@ pub struct Subject {
 }
 
 /// Every subject.
-pub const SUBJECTS: &[Subject] =
-    &[Subject { name: "dcqcn", run: dcqcn::run }, Subject { name: "scenarios", run: scenarios::run }];
+pub const SUBJECTS: &[Subject] = &[
+    Subject { name: "dcqcn", run: dcqcn::run },
+    Subject { name: "headroom", run: headroom::run },
+    Subject { name: "incast", run: incast::run },
+    Subject { name: "scenarios", run: scenarios::run },
+];
 
 /// Mean and standard deviation; zeros for nothing.
 fn spread(values: &[f64]) -> (f64, f64) {

@@ -204,5 +204,5 @@ fn table(rows: &[Row]) -> String {
     for Row { what, figure, target, how } in rows {
         text += &format!("{what:<30} {figure:>10} {target:>10}   {how}\n");
     }
-    text + &format!("CPU is user and system time of the child; medians of interleaved runs.\n")
+    text + "CPU is user and system time of the child; medians of interleaved runs.\n"
 }
