@@ -179,7 +179,7 @@ fn ports(fabric: &Topology, settings: &Settings) -> Table<PortId, Port> {
         let cable = port.cable;
         let mut made = Port::new(port.peer, wired[port.peer].node, fabric.tier(port.node), cable);
         if fabric.switch(port.node).is_some() && !settings.switch.lossless.is_empty() {
-            let room = settings.switch.buffer.headroom(cable.rate, cable.delay, frame);
+            let room = settings.switch.buffer(fabric.tier(port.node)).headroom(cable.rate, cable.delay, frame);
             made.headroom = u32::try_from(room.0).unwrap_or(u32::MAX).min(Held::MOST);
         }
         made
@@ -193,7 +193,7 @@ fn pools(fabric: &Topology, ports: &Table<PortId, Port>, settings: &Settings) ->
     for switch in (0..fabric.switches()).map(SwitchId) {
         let node = fabric.node(switch);
         let all = fabric.ports_of(node);
-        let buffer = settings.switch.buffer.per_port.0.saturating_mul(u64::from(all.count));
+        let buffer = settings.switch.buffer(fabric.tier(node)).per_port.0.saturating_mul(u64::from(all.count));
         let headroom = all.ports().map(|port| u64::from(ports[port].headroom) * lossless).sum::<u64>();
         if headroom >= buffer {
             return Err(Error::Headroom { switch: fabric.name(node), ports: all.count, headroom, buffer });

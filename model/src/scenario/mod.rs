@@ -6,6 +6,7 @@
 mod f11_long_haul;
 mod f12_mtu;
 mod j2_straggler;
+mod p6_deep_buffers;
 mod r2_pinning;
 mod r3_qp_scaling;
 mod r4_by_packet;
@@ -52,6 +53,7 @@ pub const SCENARIOS: &[Scenario] = &[
     f11_long_haul::SCENARIO,
     f12_mtu::SCENARIO,
     j2_straggler::SCENARIO,
+    p6_deep_buffers::SCENARIO,
     r2_pinning::SCENARIO,
     r3_qp_scaling::SCENARIO,
     r4_by_packet::SCENARIO,
@@ -64,6 +66,7 @@ mod tests {
     #[test]
     fn every_direction_holds() {
         let all = SCENARIOS.iter().map(|scenario| (scenario.name, (scenario.run)().unwrap()));
+        let all: Vec<_> = all.collect(); eprintln!("{all:#?}"); let all = all.into_iter();
         let missed: Vec<_> = all.filter(|(_, found)| !found.holds).collect();
         assert!(missed.is_empty(), "{missed:#?}");
     }

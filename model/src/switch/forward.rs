@@ -57,7 +57,7 @@ impl State {
     /// account is full.
     fn admit(&mut self, ingress: PortId, out: PortId, switch: SwitchId, id: PacketId) -> bool {
         let (size, priority) = (self.packets[id].size, self.packets[id].priority);
-        let buffer = &self.settings.switch.buffer;
+        let buffer = self.settings.switch.buffer(self.ports[out].tier);
         let pool = &mut self.pools[switch];
         let threshold = pool.threshold(buffer.alpha_256);
         let lossless = self.settings.switch.lossless.has(priority);
@@ -105,7 +105,7 @@ impl State {
             return;
         }
         let room = held.room() - from_room;
-        let buffer = &self.settings.switch.buffer;
+        let buffer = self.settings.switch.buffer(self.ports[ingress].tier);
         let low = held.shared == 0 || u64::from(held.shared) + buffer.hysteresis.0 <= pool.threshold(buffer.alpha_256);
         let stay = room > 0 || !low;
         held.set(room, stay);
