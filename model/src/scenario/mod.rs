@@ -66,7 +66,6 @@ mod tests {
     #[test]
     fn every_direction_holds() {
         let all = SCENARIOS.iter().map(|scenario| (scenario.name, (scenario.run)().unwrap()));
-        let all: Vec<_> = all.collect(); eprintln!("{all:#?}"); let all = all.into_iter();
         let missed: Vec<_> = all.filter(|(_, found)| !found.holds).collect();
         assert!(missed.is_empty(), "{missed:#?}");
     }
