@@ -6,11 +6,11 @@
 mod admission;
 mod dcqcn;
 mod domains;
+mod effects;
 mod fairness;
 mod headroom;
 mod incast;
 mod queues;
-mod scenarios;
 
 use crate::cc;
 use crate::engine::{Settings, Simulation, Status};
@@ -47,11 +47,11 @@ pub const SUBJECTS: &[Subject] = &[
     Subject { name: "admission", run: || rows(admission::CHECKS) },
     Subject { name: "dcqcn", run: dcqcn::run },
     Subject { name: "domains", run: || rows(domains::CHECKS) },
+    Subject { name: "effects", run: effects::run },
     Subject { name: "fairness", run: || rows(fairness::CHECKS) },
     Subject { name: "headroom", run: headroom::run },
     Subject { name: "incast", run: || rows(incast::CHECKS) },
     Subject { name: "queues", run: || rows(queues::CHECKS) },
-    Subject { name: "scenarios", run: scenarios::run },
 ];
 
 /// An experiment with a known outcome: what is looked at, by whose word the target is, and how it is set up.

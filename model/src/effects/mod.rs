@@ -1,4 +1,4 @@
-//! Published effects reproduced, one file a scenario, named after its row of practice (R2: a routing row, F11: a fabric row).
+//! Published effects reproduced, one file an effect, named after its row of practice (R2: a routing row, F11: a fabric row).
 //!
 //! A file's doc comment is the mechanism; its run gives the size that the model finds in the set-up described there, and
 //! whether the published direction holds. Sizes are of that set-up and of no other.
@@ -13,7 +13,7 @@ mod r4_by_packet;
 
 /// A published effect.
 #[derive(Clone, Copy, Debug)]
-pub struct Scenario {
+pub struct Effect {
     /// The name of its file.
     pub name: &'static str,
     /// What is published: the direction to be reproduced.
@@ -22,7 +22,7 @@ pub struct Scenario {
     pub run: fn() -> Result<Found, Error>,
 }
 
-/// What a scenario found.
+/// What a run of it found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// The sizes, for people.
@@ -31,7 +31,7 @@ pub struct Found {
     pub holds: bool,
 }
 
-/// Why a scenario could not be played: a fault of the model.
+/// Why an effect could not be played: a fault of the model.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The fabric.
@@ -48,15 +48,15 @@ pub enum Error {
     Unfinished(&'static str),
 }
 
-/// Every scenario, by the name of its file.
-pub const SCENARIOS: &[Scenario] = &[
-    f11_long_haul::SCENARIO,
-    f12_mtu::SCENARIO,
-    j2_straggler::SCENARIO,
-    p6_deep_buffers::SCENARIO,
-    r2_pinning::SCENARIO,
-    r3_qp_scaling::SCENARIO,
-    r4_by_packet::SCENARIO,
+/// Every effect, by the name of its file.
+pub const EFFECTS: &[Effect] = &[
+    f11_long_haul::EFFECT,
+    f12_mtu::EFFECT,
+    j2_straggler::EFFECT,
+    p6_deep_buffers::EFFECT,
+    r2_pinning::EFFECT,
+    r3_qp_scaling::EFFECT,
+    r4_by_packet::EFFECT,
 ];
 
 #[cfg(test)]
@@ -65,19 +65,19 @@ mod tests {
 
     #[test]
     fn every_direction_holds() {
-        let all = SCENARIOS.iter().map(|scenario| (scenario.name, (scenario.run)().unwrap()));
+        let all = EFFECTS.iter().map(|effect| (effect.name, (effect.run)().unwrap()));
         let missed: Vec<_> = all.filter(|(_, found)| !found.holds).collect();
         assert!(missed.is_empty(), "{missed:#?}");
     }
 
     #[test]
     fn the_list_and_the_folder_agree() {
-        let mut found: Vec<String> = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/scenario"))
+        let mut found: Vec<String> = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/effects"))
             .unwrap()
             .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
             .filter(|name| name != "mod")
             .collect();
         found.sort();
-        assert_eq!(found, SCENARIOS.iter().map(|scenario| scenario.name).collect::<Vec<_>>());
+        assert_eq!(found, EFFECTS.iter().map(|effect| effect.name).collect::<Vec<_>>());
     }
 }

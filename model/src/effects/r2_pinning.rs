@@ -7,7 +7,7 @@
 //! hosts, 16 spines, all 100G; one step of the data-parallel rings of model-parallel groups of 16 ranks, so that partners are 16
 //! ranks apart; fluid; ten draws of the racks' free hosts.
 
-use super::{Error, Found, Scenario};
+use super::{Effect, Error, Found};
 use crate::fluid::{self, Settings};
 use crate::rng::Rng;
 use crate::routing::{self, pinned};
@@ -15,7 +15,7 @@ use crate::topology::{AiZone, Cable, HostId, Topology};
 use crate::units::{Bytes, Rate, Time};
 use crate::workload::{Flow, Workload};
 
-pub(super) const SCENARIO: Scenario = Scenario {
+pub(super) const EFFECT: Effect = Effect {
     name: "r2_pinning",
     claim: "pinned paths: training degrades by more than 30% when racks are used in part",
     run,

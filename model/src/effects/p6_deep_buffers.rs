@@ -6,14 +6,14 @@
 //! congestion control, incasts of eight to one in four racks, 2 MB each, and a flow of 2 MB between idle hosts of two racks;
 //! spines with 0.5 MB and with 64 MB a port; packets.
 
-use super::{Error, Found, Scenario};
+use super::{Effect, Error, Found};
 use crate::engine::{Settings, Simulation, Status};
 use crate::switch::Buffer;
 use crate::topology::{AiZone, Cable, HostId, NodeId, PortId, Topology};
 use crate::units::{Bytes, Rate, Time};
 use crate::workload::{Flow, Workload, pattern};
 
-pub(super) const SCENARIO: Scenario = Scenario {
+pub(super) const EFFECT: Effect = Effect {
     name: "p6_deep_buffers",
     claim: "deep-buffer spines never send persistent PFC upstream, with congestion control off and several leaves pausing",
     run,

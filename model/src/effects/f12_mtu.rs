@@ -6,14 +6,14 @@
 //! missing is sent again, a loss costs a frame, and large ones lose more.) Set-up: two hosts 3,000 km apart at 10G, 125 MB,
 //! go-back-N, one wrong bit in 2.5 x 10^8 on the trunk, three seeds; packets.
 
-use super::{Error, Found, Scenario};
+use super::{Effect, Error, Found};
 use crate::engine::faults::{Fault, What};
 use crate::engine::{Settings, Simulation, Status};
 use crate::topology::{Cable, Dumbbell, HostId, SwitchId};
 use crate::units::{Bytes, Metres, Priorities, Rate, Time};
 use crate::workload::{Flow, Workload};
 
-pub(super) const SCENARIO: Scenario = Scenario {
+pub(super) const EFFECT: Effect = Effect {
     name: "f12_mtu",
     claim: "at distance the choice of MTU weighs header overhead against the cost of a lost frame",
     run,

@@ -6,14 +6,14 @@
 //! the evenness is paid for with repeats. Set-up: 4 racks of 8 hosts, 8 spines, 100G, a permutation of 2 MB, packets;
 //! evenness is the mean load of a leaf's uplinks over that of its fullest.
 
-use super::{Error, Found, Scenario};
+use super::{Effect, Error, Found};
 use crate::engine::{Settings, Simulation, Totals};
 use crate::routing::{self, ecmp};
 use crate::topology::{Cable, Clos2, HostId, SwitchId};
 use crate::units::{Bytes, Rate, Time};
 use crate::workload::{Workload, pattern};
 
-pub(super) const SCENARIO: Scenario = Scenario {
+pub(super) const EFFECT: Effect = Effect {
     name: "r4_by_packet",
     claim: "hashing addresses, queue pair and PSN by CRC-32 uses links to ~95%; packets are reordered",
     run,

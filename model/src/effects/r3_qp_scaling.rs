@@ -7,7 +7,7 @@
 //! each rail a ring over the racks passes 64 messages of 16 KiB, eight under way at a time, in two rounds; packets of 4 KiB,
 //! an ACK each, 16 queue pairs, four seeds.
 
-use super::{Error, Found, Scenario};
+use super::{Effect, Error, Found};
 use crate::engine::{Settings, Simulation, Status};
 use crate::routing::{self, ecmp};
 use crate::topology::{Cable, Clos2, HostId, Topology};
@@ -15,7 +15,7 @@ use crate::units::{Bytes, Rate, Time};
 use crate::workload::scaling::Scaling;
 use crate::workload::{Flow, FlowId, Milestone, Workload};
 
-pub(super) const SCENARIO: Scenario = Scenario {
+pub(super) const EFFECT: Effect = Effect {
     name: "r3_qp_scaling",
     claim: "hashing the queue pair and scaling queue pairs gives up to 40%; messages in turns beat splitting each",
     run,

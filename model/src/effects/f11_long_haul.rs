@@ -5,14 +5,14 @@
 //! headroom of a data hall the same incast loses frames. Set-up: two sites, one trunk of 15 ms, three senders to one receiver
 //! at the other site; scaled down to hosts of 10G and a trunk of 30G (112.5 MB for a round trip); packets.
 
-use super::{Error, Found, Scenario};
+use super::{Effect, Error, Found};
 use crate::engine::{Settings, Simulation, Totals};
 use crate::switch::{Buffer, Headroom};
 use crate::topology::{Cable, HostId, LongHaul};
 use crate::units::{Bytes, Metres, Rate, Time};
 use crate::workload::{Workload, pattern};
 
-pub(super) const SCENARIO: Scenario = Scenario {
+pub(super) const EFFECT: Effect = Effect {
     name: "f11_long_haul",
     claim: "at 3,000 km 1.5 GB are in flight at 400G, and a pause arrives 750 MB late; lossless with headroom for it",
     run,

@@ -6,14 +6,14 @@
 //! all-reduce of 320 MB, compute gaps as long as the all-reduce, three steps; one NIC at 95G, or one leaf's uplink optic at 86G
 //! with all traffic of its rail on it; fluid.
 
-use super::{Error, Found, Scenario};
+use super::{Effect, Error, Found};
 use crate::collective::{Job, ring};
 use crate::fluid::{self, Settings};
 use crate::topology::{Cable, HostId, Rail, Topology};
 use crate::units::{Bytes, Rate, Time};
 use crate::workload::{Flow, Workload};
 
-pub(super) const SCENARIO: Scenario = Scenario {
+pub(super) const EFFECT: Effect = Effect {
     name: "j2_straggler",
     claim: "about 5% lower NIC bandwidth by throttled firmware slows the job; throttled optics make jobs 6-8% longer",
     run,
