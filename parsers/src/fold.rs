@@ -9,6 +9,12 @@ use crate::ib::aeth::{NakCode, Syndrome};
 use crate::ib::opcode::{Operation, Traits, Transport};
 use crate::units::{Bytes, Nanos, Psn};
 
+mod mtu;
+pub mod responses;
+
+pub use mtu::Mtu;
+use mtu::span;
+
 /// Where a request packet stands against the highest PSN seen before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
@@ -53,6 +59,20 @@ pub struct Tally {
 }
 
 impl Tally {
+    const NEW: Self = Self {
+        packets: 0,
+        bytes: Bytes(0),
+        requests: 0,
+        responses: 0,
+        messages: 0,
+        acks: 0,
+        ce: 0,
+        cnps: 0,
+        naks: [0; 4],
+        naks_other: 0,
+        rnr_naks: 0,
+    };
+
     /// Adds one packet.
     #[inline(always)]
     pub fn add(&mut self, facts: &Facts, traits: Traits, wire: Bytes) {
@@ -117,81 +137,8 @@ impl Tally {
     }
 }
 
-/// What is known of the path MTU that a READ's span in PSNs depends on.
-///
-/// A CM exchange or the payload of a First or Middle packet settles it; until then each READ whose successor's PSN is
-/// seen narrows the five that IBTA allows (IBTA 9.7.2: a READ takes ceil(length / PMTU) PSNs, at least one).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C)]
-pub struct Mtu {
-    known: u16,
-    candidates: u16,
-}
-
-impl Default for Mtu {
-    fn default() -> Self {
-        Self { known: 0, candidates: 0b1_1111 }
-    }
-}
-
-impl Mtu {
-    /// The path MTU in bytes, once it is known.
-    #[must_use]
-    pub const fn get(self) -> Option<u32> {
-        match (self.known, self.candidates) {
-            (0, c) if c.count_ones() == 1 => Some(256 << c.trailing_zeros()),
-            (0, _) => None,
-            (n, _) => Some(n as u32),
-        }
-    }
-
-    /// A payload that fills a packet (First or Middle), or the CM's word: the largest counts.
-    #[inline(always)]
-    pub fn learn(&mut self, bytes: u32) {
-        if bytes > u32::from(self.known) {
-            self.known = bytes.min(u32::from(u16::MAX)) as u16;
-        }
-    }
-
-    /// PSNs that a READ of `length` bytes takes, fewest and most under what is known.
-    #[must_use]
-    pub fn spans(self, length: u32) -> (u32, u32) {
-        match self.get() {
-            Some(mtu) => (span(length, mtu), span(length, mtu)),
-            None => {
-                let largest = 256 << (15u32.saturating_sub(self.candidates.leading_zeros()) & 7);
-                let smallest = 256 << (self.candidates.trailing_zeros() & 7);
-                (span(length, largest), span(length, smallest))
-            }
-        }
-    }
-
-    /// Whether `bytes` may be the whole packets of so many PSNs.
-    fn divides(self, bytes: u32, psns: i32) -> bool {
-        (0..5).any(|bit| self.candidates & 1 << bit != 0 && i64::from(psns) * (256 << bit) == i64::from(bytes))
-    }
-
-    /// Keeps only the MTUs under which a READ of `length` takes `psns`, if there are any.
-    pub fn narrow(&mut self, length: u32, psns: u32) {
-        let fits = (0..5).filter(|bit| span(length, 256 << bit) == psns).fold(0, |all, bit| all | 1 << bit);
-        if self.candidates & fits != 0 {
-            self.candidates &= fits;
-        }
-    }
-}
-
 /// The length of a READ whose RETH was cut. No READ has it: the longest message is 2^31 bytes (IBTA 9.7.7).
 const LENGTH_CUT: u32 = u32::MAX;
-
-/// PSNs of a READ of `length` bytes under this path MTU: ceil(length / mtu), at least one (IBTA 9.7.2). More than half
-/// of all PSNs are never out at once (IBTA 9.7.2), whatever a length field says.
-const fn span(length: u32, mtu: u32) -> u32 {
-    match length.div_ceil(mtu) {
-        0 => 1,
-        n if n > Psn::WINDOW => Psn::WINDOW,
-        n => n,
-    }
-}
 
 /// One direction of one queue pair's life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -221,6 +168,21 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// Nothing counted: [`Default`] for what the compiler evaluates.
+    pub const NEW: Self = Self {
+        first: Nanos(0),
+        last: Nanos(0),
+        tally: Tally::NEW,
+        gap_psns: 0,
+        behind: 0,
+        gaps: 0,
+        first_psn: Psn::new(0),
+        next_psn: Psn::new(0),
+        open_read: 0,
+        open_psn: Psn::new(0),
+        mtu: Mtu::NEW,
+    };
+
     /// Whether a request has been seen.
     #[must_use]
     pub const fn has_requests(&self) -> bool {
@@ -295,16 +257,19 @@ impl Counters {
     }
 
     /// Fewest and most PSNs of a READ request; anything where its RETH was cut.
+    #[inline(always)]
     fn spans(&self, facts: &Facts) -> (u32, u32) {
         if facts.flags.has(Flags::EXTENDED) { self.mtu.spans(facts.dma_len) } else { (1, Psn::WINDOW) }
     }
 
+    #[inline(always)]
     fn read_span(&self, facts: &Facts) -> u32 {
         self.spans(facts).0
     }
 
     /// Settles the span of the last READ by the request that follows it, or leaves it open while the next packet is
     /// no new request. A span that no MTU explains is taken as it is: until the MTU is known nothing is called a gap.
+    #[inline(always)]
     fn close_read(&mut self, psn: Psn, read: bool, facts: &Facts) {
         let ahead = psn - self.open_psn;
         if self.mtu.get().is_some() && self.open_read != LENGTH_CUT {
@@ -322,6 +287,7 @@ impl Counters {
     }
 
     /// Settles the span of the last READ once the path MTU is known from elsewhere (the peer's responses, the CM).
+    #[inline(always)]
     pub fn settle(&mut self) {
         if let (true, Some(mtu)) = (self.open_read != 0 && self.open_read != LENGTH_CUT, self.mtu.get()) {
             let end = self.open_psn + span(self.open_read, mtu);

@@ -4,10 +4,12 @@
 //! command; a test compares [`COMMANDS`] with the folder.
 
 mod bench;
+mod build_ebpf;
 mod demo;
 mod fuzz;
 mod lint;
 mod needs;
+mod parity;
 mod sh;
 mod test;
 mod truth;
@@ -30,7 +32,19 @@ const COMMANDS: &[Command] = &[
     Command { name: "test", args: "", about: "everything a change must pass; installs what it needs", run: test::run },
     Command { name: "lint", args: "", about: "formatting, clippy and the house rules", run: lint::run },
     Command { name: "truth", args: truth::ARGS, about: "captures against their right answers", run: truth::run },
-    Command { name: "bench", args: "[analyze]", about: "what an analysis costs, as ratios", run: bench::run },
+    Command {
+        name: "bench",
+        args: bench::ARGS,
+        about: "what an analysis costs, as ratios; what a packet costs in the kernel",
+        run: bench::run,
+    },
+    Command { name: "parity", args: parity::ARGS, about: "the kernel programs against userland", run: parity::run },
+    Command {
+        name: "build-ebpf",
+        args: build_ebpf::ARGS,
+        about: "the kernel programs; --check: is it what is committed?",
+        run: build_ebpf::run,
+    },
     Command { name: "fuzz", args: fuzz::ARGS, about: "feed a parser broken input", run: fuzz::run },
 ];
 
@@ -43,9 +57,9 @@ const HIDDEN: &[Command] = &[
 fn help() -> String {
     let mut text = String::from("cargo xtask COMMAND\n\n");
     for Command { name, args, about, .. } in COMMANDS {
-        text += &format!("  {name:<6} {about}\n");
+        text += &format!("  {name:<10} {about}\n");
         for line in args.lines() {
-            text += &format!("         {name} {line}\n");
+            text += &format!("             {name} {line}\n");
         }
     }
     text
@@ -84,7 +98,7 @@ mod tests {
         let helpers = ["main", "sh", "needs"];
         let mut found: Vec<String> = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src"))
             .unwrap()
-            .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
+            .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().replace('_', "-"))
             .filter(|name| !helpers.contains(&name.as_str()))
             .collect();
         found.sort();

@@ -2,6 +2,7 @@
 //! depend on the machine, and a reader judges them.
 
 pub(crate) mod crc;
+mod ebpf;
 pub(crate) mod generate;
 mod measure;
 mod packet;
@@ -14,6 +15,8 @@ use anyhow::{Result, bail};
 use crate::sh;
 use generate::{FLOOD, LARGE, MANY, PREFIX, Plan, SMALL};
 use measure::{Cost, Line, interleaved};
+
+pub(crate) const ARGS: &str = "[analyze | ebpf]";
 
 /// Runs of each command; the median counts.
 const ROUNDS: usize = 7;
@@ -35,7 +38,8 @@ struct Bench {
 pub(crate) fn run(args: &[String]) -> Result<bool> {
     match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         [] | ["analyze"] => {}
-        other => bail!("bench knows `analyze` alone, not `{}`", other.join(" ")),
+        ["ebpf"] => return ebpf::run(),
+        other => bail!("bench knows `analyze` and `ebpf`, not `{}`", other.join(" ")),
     }
     let mut bench = Bench { rocetop: sh::rocetop()?, folder: sh::target()?.join("bench"), rows: Vec::new() };
     bench.against_tcpdump()?;

@@ -1,0 +1,50 @@
+//! A lock in a map value, and adding without one: what Rust has no words for on this target.
+//!
+//! The kernel's own lock (`bpf_spin_lock`) turns interrupts off, and costs two calls more. Neither is needed here: whoever
+//! holds this one runs with softirqs off, so nothing that wants it runs on the same CPU before it is done.
+#![allow(unsafe_code, reason = "instructions that the compiler has no names for; each use says why it holds")]
+
+use core::arch::asm;
+
+/// Attempts before giving up: hundreds of times as long as a packet takes. The verifier walks through each.
+const ATTEMPTS: u32 = 256;
+
+/// Takes the lock; `false` if it was never free.
+///
+/// # Safety
+/// `at` is eight bytes of a map value, aligned.
+#[inline(always)]
+pub(crate) unsafe fn take(at: *mut u64) -> bool {
+    for _ in 0..ATTEMPTS {
+        let found: u64;
+        // SAFETY: the caller's word. What is read and written after it stays after it: compare-and-exchange is a full
+        // barrier (Linux `Documentation/bpf/standardization/instruction-set.rst`, as its x86 and Arm compilers do it).
+        unsafe {
+            asm!("r0 = cmpxchg_64({at} + 0, r0, {one})", at = in(reg) at, one = in(reg) 1u64, inout("r0") 0u64 => found)
+        };
+        if found == 0 {
+            return true;
+        }
+    }
+    false
+}
+
+/// Gives it back.
+///
+/// # Safety
+/// As [`take`], which has succeeded.
+#[inline(always)]
+pub(crate) unsafe fn leave(at: *mut u64) {
+    // SAFETY: the caller's word. An exchange, not a store: what was written before it is to be seen before it, on Arm too.
+    unsafe { asm!("{zero} = xchg_64({at} + 0, {zero})", at = in(reg) at, zero = inout(reg) 0u64 => _) };
+}
+
+/// Adds in one go.
+///
+/// # Safety
+/// `at` is eight bytes of a map value, aligned.
+#[inline(always)]
+pub(crate) unsafe fn add(at: *mut u64, n: u64) {
+    // SAFETY: the caller's word.
+    unsafe { asm!("lock *(u64 *)({at} + 0) += {n}", at = in(reg) at, n = in(reg) n) };
+}
