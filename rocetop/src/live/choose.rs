@@ -58,7 +58,7 @@ pub enum NoChoice {
         "{0} interfaces are up, more than the {MOST} that can be watched at once: name those that matter with -i DEV"
     )]
     TooMany(usize),
-    #[error("no interface is called {name}{nearest}; there {there}")]
+    #[error("no interface is called {name}{nearest}: there {there}")]
     Unknown { name: String, nearest: String, there: String },
     #[error("{0} is down: bring it up with `ip link set {0} up`")]
     Down(String),
@@ -185,7 +185,7 @@ fn unknown(host: &Host, name: &str) -> NoChoice {
     names.dedup();
     let distance = |known: &String| strsim::damerau_levenshtein(&name.to_lowercase(), &known.to_lowercase());
     let nearest = names.iter().min_by_key(|known| distance(known)).filter(|known| distance(known) <= 2);
-    let nearest = nearest.map(|known| format!("; did you mean {known}?")).unwrap_or_default();
+    let nearest = nearest.map(|known| format!(" (did you mean {known}?)")).unwrap_or_default();
     let there = match names.as_slice() {
         [] => "is none at all".to_owned(),
         [only] => format!("is only {only}"),
@@ -272,8 +272,8 @@ mod tests {
         let sys = Sys::new("unknown", &["infiniband/mlx5_0/device/net/eth0/x"]);
         let error = |name| choose(&host(&sys), &asked(name), None, Some(&[])).unwrap_err().to_string();
         let there = "there are lo, eth0, eth1, eth2, bond0, mlx5_0";
-        assert_eq!(error("eht0"), format!("no interface is called eht0; did you mean eth0?; {there}"));
-        assert_eq!(error("wlp3s0"), format!("no interface is called wlp3s0; {there}"));
+        assert_eq!(error("eht0"), format!("no interface is called eht0 (did you mean eth0?): {there}"));
+        assert_eq!(error("wlp3s0"), format!("no interface is called wlp3s0: {there}"));
         assert_eq!(error("eth2"), "eth2 is down: bring it up with `ip link set eth2 up`");
     }
 
