@@ -72,7 +72,7 @@ pub struct Args {
 enum Wish {
     /// libpcap where it is built in, else raw; which and why is said
     Auto,
-    /// libpcap: any device that it opens
+    /// Any device that libpcap opens
     Libpcap,
     /// A packet socket: network interfaces, without any library
     Raw,

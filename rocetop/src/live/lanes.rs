@@ -24,7 +24,7 @@ const LAG: Nanos = Nanos(3 * GATHER_MS as u64 * 1_000_000);
 /// How long frames are held for an interface whose clock says that earlier ones may come.
 const HOLD: Duration = Duration::from_millis(250);
 /// How long a reader goes on, once the end was asked for, to read what had arrived by then.
-const LEAVE: Duration = Duration::from_secs(2);
+const LEAVE: Duration = Duration::from_secs(5);
 /// How often a quiet interface is looked for.
 const LOOK: Duration = Duration::from_millis(500);
 /// The kernel does not tell.

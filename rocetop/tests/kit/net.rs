@@ -68,7 +68,12 @@ impl Cable {
 
     /// Sends frames from the end that is watched.
     pub(crate) fn send_back(&self, frames: &[Vec<u8>]) {
-        self.inside(&self.there, || send(FAR, frames));
+        self.send_by(FAR, frames);
+    }
+
+    /// Sends frames into an interface of the end that is watched.
+    pub(crate) fn send_by(&self, name: &str, frames: &[Vec<u8>]) {
+        self.inside(&self.there, || send(name, frames));
     }
 
     /// Runs something on a thread of its own inside a namespace.
