@@ -220,9 +220,9 @@ fn read(
     problem
 }
 
-/// Whether an interface is not there any more, or another one has its name.
+/// Whether an interface is not there any more. It may have another name by now.
 fn is_gone(device: &Device) -> bool {
-    device.index.is_some_and(|index| Host::here().interface(&device.name).is_none_or(|now| now.index != index))
+    device.index.is_some_and(|index| Host::here().interfaces.iter().all(|now| now.index != index))
 }
 
 fn removed() -> String {
