@@ -288,6 +288,7 @@ fn an_interface_that_goes_down_is_watched_when_it_comes_back() {
         cable.link(&format!("set {FAR} down"));
         std::thread::sleep(Duration::from_millis(700));
         cable.link(&format!("set {FAR} up"));
+        cable.settle();
         cable.send(&sent);
         let watched = watch.interrupt();
         assert_eq!(watched.code, Some(0), "{source} {watched:?}");
@@ -301,6 +302,7 @@ fn two_interfaces_are_one_time_line() {
     cable.link("add other type veth peer name end");
     cable.link("set end up");
     cable.link("set other up");
+    cable.settle();
     let dir = Folder::new();
     let capture = captures::home().join("01c_write_rc_small.e1.pcap");
     let sent = frames(&capture);

@@ -45,6 +45,7 @@ impl Cable {
                 return None;
             }
         }
+        cable.settle();
         Some(cable)
     }
 
@@ -59,6 +60,14 @@ impl Cable {
     /// Does something to the end that is watched: words of `ip link`.
     pub(crate) fn link(&self, words: &str) {
         run(&format!("ip -n {} link {words}", self.there)).unwrap();
+    }
+
+    /// Waits until all cables of both namespaces have a link: until then the kernel drops what is sent.
+    pub(crate) fn settle(&self) {
+        for namespace in [&self.here, &self.there] {
+            let waits = format!("ip -n {namespace} link show up type veth | grep -q 'state [^U]'");
+            run(&format!("for i in $(seq 500); do {waits} || exit 0; sleep 0.01; done; exit 1")).unwrap();
+        }
     }
 
     /// Sends frames from this end, as fast as it goes.
