@@ -141,6 +141,7 @@ fn capture() -> CaptureSummary {
         complete: true,
         problem: Some(String::new()),
         stopped: false,
+        watched: None,
     }
 }
 

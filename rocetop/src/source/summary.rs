@@ -36,6 +36,39 @@ pub struct CaptureSummary {
     /// It would have gone on, but somebody asked for the end: of a live pipe the usual one.
     #[serde(skip)]
     pub stopped: bool,
+    /// How it was watched; `None` for a file or a pipe.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub watched: Option<Watched>,
+}
+
+/// An interface that was watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Watched {
+    /// Through what.
+    pub source: &'static str,
+    /// Frames that passed and that the system had no room for; `None` where it does not tell.
+    pub drops: Option<u64>,
+    /// What the figures are worth; `None` where nobody can say.
+    pub fidelity: Option<Fidelity>,
+}
+
+/// What figures are worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fidelity {
+    /// Every packet was seen.
+    Exact,
+    /// Not all were.
+    Sampled,
+}
+
+impl Watched {
+    /// What was seen of everything, with so many left out.
+    #[must_use]
+    pub fn new(source: &'static str, drops: Option<u64>) -> Self {
+        let fidelity = drops.map(|n| if n == 0 { Fidelity::Exact } else { Fidelity::Sampled });
+        Self { source, drops, fidelity }
+    }
 }
 
 impl CaptureSummary {
@@ -175,6 +208,7 @@ mod tests {
             complete: true,
             problem: None,
             stopped: false,
+            watched: None,
         };
         let text = "{\"path\":\"a.pcap\",\"format\":\"pcap\",\"link_type\":\"EN10MB\",\"frames\":2,\"bytes\":120,\
                     \"first_ns\":1,\"last_ns\":null,\"complete\":true,\"problem\":null}";

@@ -17,7 +17,7 @@ use self::connections::Story;
 use self::figures::{bars, bytes, count, counted, duration, rate, share, time};
 use self::page::{BAD, DIM, GOOD, HEAD, PLAIN, Page};
 use super::select::Selection;
-use crate::source::CaptureSummary;
+use crate::source::{CaptureSummary, Watched};
 
 /// Captures that are all named.
 const FILES: usize = 8;
@@ -90,12 +90,37 @@ fn captured<W: Write>(page: &mut Page<'_, W>, capture: &CaptureSummary) -> io::R
     } else {
         page.figures(PLAIN, "  ", &figures)?;
     }
+    if let Some(watched) = &capture.watched {
+        watching(page, watched)?;
+    }
     match &capture.problem {
         Some(problem) => {
             let rest = if capture.frames == 0 { "" } else { " What comes before is analysed." };
             page.words(BAD, "  ", &format!("Not complete: {problem}.{rest}"))
         }
         None => Ok(()),
+    }
+}
+
+/// Through what an interface was watched, and what its figures are worth.
+fn watching<W: Write>(page: &mut Page<'_, W>, watched: &Watched) -> io::Result<()> {
+    let source = watched.source;
+    match watched.drops {
+        Some(0) => {
+            page.words(PLAIN, "  ", &format!("Through {source}, every frame: none was dropped. Figures are exact."))
+        }
+        Some(n) => {
+            let lost = format!(
+                "Through {source}, which had no room for {}: figures are too low, and gaps may be of its making.",
+                counted(n, "frame")
+            );
+            page.words(BAD, "  ", &lost)
+        }
+        None => {
+            let text =
+                format!("Through {source}; nobody tells whether frames were dropped, so gaps may be of its making.");
+            page.words(PLAIN, "  ", &text)
+        }
     }
 }
 
