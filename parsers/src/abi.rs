@@ -128,20 +128,17 @@ impl From<Key4> for Key {
     }
 }
 
-/// The UDP source ports of a flow: the first few that were seen.
+/// UDP source ports of a flow beyond the first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
-pub struct Ports {
+struct Ports {
     /// Zero where none was seen yet; no sender uses port zero.
-    seen: [u16; Ports::KEPT],
+    seen: [u16; 4],
     /// Packets whose port had no room here.
-    pub others: u32,
+    others: u32,
 }
 
 impl Ports {
-    /// Ports kept. One is the rule; several tell of a NIC that spreads a queue pair over paths.
-    pub const KEPT: usize = 4;
-
     /// Adds a packet's port.
     #[inline(always)]
     fn add(&mut self, port: u16) {
@@ -156,14 +153,10 @@ impl Ports {
         }
         self.others += 1;
     }
-
-    /// The ports, in the order in which they were first seen.
-    pub fn iter(&self) -> impl Iterator<Item = u16> {
-        self.seen.into_iter().take_while(|port| *port != 0)
-    }
 }
 
-/// Value of both maps of flows: everything that is counted of one.
+/// Value of both maps of flows: everything that is counted of one. The first 64 bytes are what a request or a response that
+/// is in order reads and writes: one cache line, with 64 bytes of the kernel's and of the key before it.
 ///
 /// Userland copies it while packets may be added: each figure is then exact, but a packet may be in one and not yet in
 /// the next.
@@ -172,25 +165,31 @@ impl Ports {
 pub struct Flow {
     /// 1 while a CPU adds a packet, else 0. What keeps the sums whole when packets come in on several CPUs at once. The
     /// kernel's own lock costs more: it turns interrupts off and on again.
-    pub lock: u64,
+    pub lock: u32,
+    /// The first UDP source port.
+    port: u16,
+    /// Transports seen, a bit each, by [`crate::ib::opcode::Transport`]'s number.
+    pub transports: u8,
+    /// Times that a queue pair began which has the number after another: [`Move::Start`], but for the first.
+    pub lives: u8,
+    /// Request space and sums.
+    pub counters: Counters,
+    /// Response space.
+    pub responses: Responses,
     /// Packets that found the lock taken for so long that they are counted here and nowhere else: a CPU was taken away
     /// from under whoever held it.
     pub late_packets: u64,
     /// Their bytes.
     pub late_bytes: u64,
-    /// Request space and sums.
-    pub counters: Counters,
-    /// Response space.
-    pub responses: Responses,
-    /// UDP source ports.
-    pub ports: Ports,
-    /// Transports seen, a bit each, by [`crate::ib::opcode::Transport`]'s number.
-    pub transports: u32,
+    /// Further UDP source ports.
+    ports: Ports,
     /// Source queue pair of the latest datagram (DETH), else 0.
     pub src_qp: Qpn,
+    /// Fills the last cache line.
+    spare: [u32; 10],
 }
 
-const _: () = assert!(size_of::<Flow>() == 224);
+const _: () = assert!(size_of::<Flow>() == 256);
 
 /// What a packet did to its flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -207,14 +206,29 @@ impl Flow {
     /// A flow that no packet was added to.
     pub const NEW: Self = Self {
         lock: 0,
-        late_packets: 0,
-        late_bytes: 0,
+        port: 0,
+        transports: 0,
+        lives: 0,
         counters: Counters::NEW,
         responses: Responses::NEW,
-        ports: Ports { seen: [0; Ports::KEPT], others: 0 },
-        transports: 0,
+        late_packets: 0,
+        late_bytes: 0,
+        ports: Ports { seen: [0; 4], others: 0 },
         src_qp: Qpn(0),
+        spare: [0; 10],
     };
+
+    /// UDP source ports, the first five, in the order in which they were first seen. One is the rule; several tell of a NIC
+    /// that spreads a queue pair over paths.
+    pub fn ports(&self) -> impl Iterator<Item = u16> {
+        core::iter::once(self.port).chain(self.ports.seen).take_while(|port| *port != 0)
+    }
+
+    /// Whether there were more ports than are kept.
+    #[must_use]
+    pub const fn has_more_ports(&self) -> bool {
+        self.ports.others != 0
+    }
 
     /// Adds a packet of the flow.
     #[inline(always)]
@@ -222,8 +236,20 @@ impl Flow {
         let first = self.counters.tally.packets == 0;
         let request = self.counters.fold(facts, traits, wire, now);
         let response = self.responses.fold(facts, traits);
-        self.ports.add(facts.sport);
-        self.transports |= 1 << (facts.opcode.0 >> 5);
+        if request == Move::Start && self.counters.tally.requests > 1 {
+            self.lives = self.lives.saturating_add(1);
+        }
+        if self.port != facts.sport {
+            if first {
+                self.port = facts.sport;
+            } else {
+                self.ports.add(facts.sport);
+            }
+        }
+        let transport = 1 << (facts.opcode.0 >> 5);
+        if self.transports & transport == 0 {
+            self.transports |= transport;
+        }
         if traits.has(Traits::DETH) && facts.flags.has(Flags::EXTENDED) {
             self.src_qp = facts.src_qp;
         }
@@ -395,48 +421,81 @@ impl<'a> Event<'a> {
 }
 
 /// What one CPU counted over all frames.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Totals {
     /// Frames.
     pub seen: u64,
-    /// Of these: with a BTH.
-    pub roce: u64,
+    /// Their bytes on the wire.
+    pub bytes: u64,
     /// Pause frames.
     pub pauses: u64,
     /// Frames that ended before it was known what they are.
     pub undecodable: u64,
+    /// Frames with a BTH by ECN field: not-ECT, ECT(1), ECT(0), CE.
+    pub ecn: [u64; 4],
     /// RoCE packets that no flow has counted, as the table was full.
     pub overflow: u64,
     /// Frames that did not go through the ring, as it was full.
     pub ring_drops: u64,
+    /// Frames with a BTH by opcode.
+    pub opcodes: [u64; 256],
+}
+
+impl Default for Totals {
+    fn default() -> Self {
+        Self::from([0; Self::LEN])
+    }
 }
 
 impl Totals {
     /// Its numbers.
-    pub const LEN: usize = 6;
+    pub const LEN: usize = 10 + 256;
+
+    /// Frames with a BTH.
+    #[must_use]
+    pub fn roce(&self) -> u64 {
+        self.ecn.iter().sum()
+    }
 
     /// Neither RoCE nor anything else that is counted by name.
     #[must_use]
-    pub const fn other(&self) -> u64 {
-        self.seen.saturating_sub(self.roce + self.pauses + self.undecodable)
+    pub fn other(&self) -> u64 {
+        self.seen.saturating_sub(self.roce() + self.pauses + self.undecodable)
     }
 
     /// Adds another CPU's.
-    pub const fn merge(&mut self, other: &Self) {
-        self.seen += other.seen;
-        self.roce += other.roce;
-        self.pauses += other.pauses;
-        self.undecodable += other.undecodable;
-        self.overflow += other.overflow;
-        self.ring_drops += other.ring_drops;
+    pub fn merge(&mut self, other: &Self) {
+        *self = self.with(other, u64::saturating_add);
+    }
+
+    /// What came since `before`.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        self.with(before, u64::saturating_sub)
+    }
+
+    fn with(&self, other: &Self, of: impl Fn(u64, u64) -> u64) -> Self {
+        let mut all = self.numbers();
+        all.iter_mut().zip(other.numbers()).for_each(|(mine, theirs)| *mine = of(*mine, theirs));
+        all.into()
+    }
+
+    fn numbers(&self) -> [u64; Self::LEN] {
+        let Self { seen, bytes, pauses, undecodable, ecn: [a, b, c, d], overflow, ring_drops, opcodes } = *self;
+        let mut all = [0; Self::LEN];
+        let (first, rest) = all.split_at_mut(Self::LEN - opcodes.len());
+        first.copy_from_slice(&[seen, bytes, pauses, undecodable, a, b, c, d, overflow, ring_drops]);
+        rest.copy_from_slice(&opcodes);
+        all
     }
 }
 
 const _: () = assert!(size_of::<Totals>() == 8 * Totals::LEN);
 
 impl From<[u64; Totals::LEN]> for Totals {
-    fn from([seen, roce, pauses, undecodable, overflow, ring_drops]: [u64; Totals::LEN]) -> Self {
-        Self { seen, roce, pauses, undecodable, overflow, ring_drops }
+    fn from(numbers: [u64; Totals::LEN]) -> Self {
+        let [seen, bytes, pauses, undecodable, a, b, c, d, overflow, ring_drops, opcodes @ ..] = numbers;
+        Self { seen, bytes, pauses, undecodable, ecn: [a, b, c, d], overflow, ring_drops, opcodes }
     }
 }

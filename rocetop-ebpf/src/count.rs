@@ -23,6 +23,11 @@ pub(crate) fn count<F: Frame>(frame: &F, way: Way) {
     // SAFETY: this CPU's own entry. Both hooks run with softirqs off, so neither runs inside the other.
     let totals = unsafe { &mut *totals };
     totals.seen += 1;
+    let Some(work) = WORK.get_ptr_mut(0) else { return };
+    // SAFETY: as above.
+    let work = unsafe { &mut *work };
+    (work.len, work.wire) = frame.sizes();
+    totals.bytes += u64::from(work.wire);
     if is_plain(frame) {
         return;
     }
@@ -34,11 +39,7 @@ pub(crate) fn count<F: Frame>(frame: &F, way: Way) {
     if facts.class == Class::Other {
         return;
     }
-    let Some(work) = WORK.get_ptr_mut(0) else { return };
-    // SAFETY: as above.
-    let work = unsafe { &mut *work };
     work.keep(&facts);
-    (work.len, work.wire) = frame.extent(facts.end);
     let work = black_box(work);
     match work.class {
         Class::RoceV2 | Class::RoceV1 => roce(work, way, totals),
@@ -58,7 +59,8 @@ pub(crate) fn count<F: Frame>(frame: &F, way: Way) {
 
 #[inline(always)]
 fn roce(work: &mut Work, way: Way, totals: &mut Totals) {
-    totals.roce += 1;
+    kinds(work, totals);
+    let work = black_box(work);
     let facts = &work.facts();
     (work.why, work.skipped) = (Why::default(), 0);
     match fold(facts, facts.opcode.traits(), Bytes(u64::from(work.wire)), way) {
@@ -77,6 +79,18 @@ fn roce(work: &mut Work, way: Way, totals: &mut Totals) {
         why = why.with(Why::HEADERS);
     }
     work.why = why.both(maps::events());
+}
+
+/// Counts a packet's marks and opcode.
+#[inline(always)]
+fn kinds(work: &Work, totals: &mut Totals) {
+    let facts = work.facts();
+    if let Some(ecn) = totals.ecn.get_mut(usize::from(facts.ecn() & 3)) {
+        *ecn += 1;
+    }
+    if let Some(opcode) = totals.opcodes.get_mut(usize::from(facts.opcode.0)) {
+        *opcode += 1;
+    }
 }
 
 /// Whether this packet is in the sample. Chance, not every n-th: traffic has periods of its own.

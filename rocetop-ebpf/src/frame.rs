@@ -10,8 +10,8 @@ use rocetop_parsers::{Cut, Layer, Window};
 
 /// A frame in one of the two hooks.
 pub(crate) trait Frame: Window {
-    /// Bytes of the frame, and its length on the wire, without FCS. `end` is where its packet ends.
-    fn extent(&self, end: u32) -> (u32, u32);
+    /// Bytes of the frame, and its length on the wire, without FCS.
+    fn sizes(&self) -> (u32, u32);
     /// The interface.
     fn ifindex(&self) -> u32;
     /// The VLAN tag that is kept beside the bytes.
@@ -89,10 +89,8 @@ impl Window for Received<'_> {
 
 impl Frame for Received<'_> {
     #[inline(always)]
-    fn extent(&self, end: u32) -> (u32, u32) {
-        // A frame whose packet lies in the first piece has no others, and need not be asked about.
-        let piece = (self.piece.end - self.piece.start) as u32;
-        let len = if end <= piece { piece } else { self.len() as u32 };
+    fn sizes(&self) -> (u32, u32) {
+        let len = self.len() as u32;
         (len, len)
     }
 
@@ -186,7 +184,7 @@ impl Window for Sent<'_> {
 
 impl Frame for Sent<'_> {
     #[inline(always)]
-    fn extent(&self, _: u32) -> (u32, u32) {
+    fn sizes(&self) -> (u32, u32) {
         let len = self.bytes();
         // A tag that the NIC is to put in is on the wire, but not in the frame yet.
         (len, if self.vlan().is_some() { len + 4 } else { len })

@@ -6,21 +6,21 @@
 
 use core::arch::asm;
 
-/// Attempts before giving up: hundreds of times as long as a packet takes. The verifier walks through each.
-const ATTEMPTS: u32 = 256;
+/// Attempts before giving up: tens of times as long as a packet takes. The verifier walks through each.
+const ATTEMPTS: u32 = 64;
 
 /// Takes the lock; `false` if it was never free.
 ///
 /// # Safety
-/// `at` is eight bytes of a map value, aligned.
+/// `at` is four bytes of a map value, aligned.
 #[inline(always)]
-pub(crate) unsafe fn take(at: *mut u64) -> bool {
+pub(crate) unsafe fn take(at: *mut u32) -> bool {
     for _ in 0..ATTEMPTS {
-        let found: u64;
+        let found: u32;
         // SAFETY: the caller's word. What is read and written after it stays after it: compare-and-exchange is a full
         // barrier (Linux `Documentation/bpf/standardization/instruction-set.rst`, as its x86 and Arm compilers do it).
         unsafe {
-            asm!("r0 = cmpxchg_64({at} + 0, r0, {one})", at = in(reg) at, one = in(reg) 1u64, inout("r0") 0u64 => found)
+            asm!("w0 = cmpxchg32_32({at} + 0, w0, {one})", at = in(reg) at, one = in(wreg) 1u32, inout("w0") 0u32 => found)
         };
         if found == 0 {
             return true;
@@ -34,9 +34,9 @@ pub(crate) unsafe fn take(at: *mut u64) -> bool {
 /// # Safety
 /// As [`take`], which has succeeded.
 #[inline(always)]
-pub(crate) unsafe fn leave(at: *mut u64) {
+pub(crate) unsafe fn leave(at: *mut u32) {
     // SAFETY: the caller's word. An exchange, not a store: what was written before it is to be seen before it, on Arm too.
-    unsafe { asm!("{zero} = xchg_64({at} + 0, {zero})", at = in(reg) at, zero = inout(reg) 0u64 => _) };
+    unsafe { asm!("{zero} = xchg32_32({at} + 0, {zero})", at = in(reg) at, zero = inout(wreg) 0u32 => _) };
 }
 
 /// Adds in one go.

@@ -23,7 +23,7 @@ pub(super) unsafe trait Plain: Copy + Default {}
 unsafe impl Plain for Key4 {}
 // SAFETY: as above, 36 bytes.
 unsafe impl Plain for Key {}
-// SAFETY: as above, 224 bytes.
+// SAFETY: as above, 256 bytes.
 unsafe impl Plain for Flow {}
 
 /// Arguments of the batch commands (Linux `bpf.h`, union bpf_attr, `batch`).

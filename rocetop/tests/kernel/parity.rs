@@ -44,6 +44,7 @@ impl Userland {
     /// Counts a frame; what should come out of the ring for it.
     fn count(&mut self, bytes: &[u8], way: Way) -> Option<(Why, u32, usize)> {
         self.totals.seen += 1;
+        self.totals.bytes += bytes.len() as u64;
         let Ok(facts) = dissect::<0, _>(bytes, Link::Ethernet) else {
             self.totals.undecodable += 1;
             return None;
@@ -59,7 +60,8 @@ impl Userland {
     }
 
     fn roce(&mut self, facts: &Facts, len: usize, way: Way) -> Option<(Why, u32, usize)> {
-        self.totals.roce += 1;
+        self.totals.ecn[usize::from(facts.ecn())] += 1;
+        self.totals.opcodes[usize::from(facts.opcode.0)] += 1;
         let traits = facts.opcode.traits();
         let flow = self.flows.entry(Key::of(facts, way)).or_default();
         let folded: Folded = flow.fold(facts, traits, Bytes(len as u64), Nanos(0));
@@ -103,22 +105,12 @@ impl Pair {
                 self.frame(frame.bytes, way, here, frame.number.place(), &mut differences);
             }
         });
-        let mut totals = self.programs.totals().unwrap();
-        for (now, then) in [
-            (&mut totals.seen, before.seen),
-            (&mut totals.roce, before.roce),
-            (&mut totals.pauses, before.pauses),
-            (&mut totals.undecodable, before.undecodable),
-            (&mut totals.overflow, before.overflow),
-            (&mut totals.ring_drops, before.ring_drops),
-        ] {
-            *now -= then;
-        }
+        let totals = self.programs.totals().unwrap().since(&before);
         if totals != userland.totals {
             writeln!(differences, "  totals: {totals:?}, userland {:?}", userland.totals).unwrap();
         }
         self.compared.frames += totals.seen;
-        self.compared.roce += totals.roce;
+        self.compared.roce += totals.roce();
         self.flows(userland.flows, &mut differences);
         differences
     }
