@@ -23,6 +23,7 @@ mod seen;
 mod shard;
 mod tell;
 
+pub mod counted;
 pub mod detect;
 pub mod engine;
 pub mod event;

@@ -17,8 +17,8 @@ pub struct Pulse {
     pub naks: u64,
     /// Receiver-not-ready NAKs.
     pub rnr_naks: u64,
-    /// Requests and responses that were here before.
-    pub seen_again: u64,
+    /// Requests and responses that were here before; `None` where flows come counted, and nobody knows.
+    pub seen_again: Option<u64>,
     /// Times that PSNs were skipped, in requests and in responses.
     pub gaps: u64,
 }
@@ -27,7 +27,10 @@ impl Engine {
     /// What it came to so far. Costs a look at every flow.
     #[must_use]
     pub fn pulse(&self) -> Pulse {
-        let mut pulse = Pulse::default();
+        if let Some(counts) = self.counts() {
+            return counts.pulse();
+        }
+        let mut pulse = Pulse { seen_again: Some(0), ..Pulse::default() };
         self.shards().iter().for_each(|shard| pulse.add(shard));
         pulse
     }
@@ -45,12 +48,13 @@ impl Pulse {
             let naks = |t: &Tally| t.naks.iter().map(|&n| u64::from(n)).sum::<u64>() + u64::from(t.naks_other);
             self.naks += naks(all) - naks(off);
             self.rnr_naks += u64::from(all.rnr_naks - off.rnr_naks);
-            self.seen_again += u64::from(flow.seen_again) - copies.again;
+            let mut again = u64::from(flow.seen_again) - copies.again;
             self.gaps += u64::from(flow.counters.gaps);
             if let Some(responses) = flow.reads.responses() {
-                self.seen_again += responses.seen_again - copies.responses_again;
+                again += responses.seen_again - copies.responses_again;
                 self.gaps += responses.gaps;
             }
+            self.seen_again = self.seen_again.map(|sum| sum + again);
         }
         self.connections += halves / 2;
     }

@@ -438,6 +438,8 @@ pub struct Totals {
     pub overflow: u64,
     /// Frames that did not go through the ring, as it was full.
     pub ring_drops: u64,
+    /// Bytes on the wire of frames with a BTH and of pause frames.
+    pub named_bytes: u64,
     /// Frames with a BTH by opcode.
     pub opcodes: [u64; 256],
 }
@@ -450,7 +452,7 @@ impl Default for Totals {
 
 impl Totals {
     /// Its numbers.
-    pub const LEN: usize = 10 + 256;
+    pub const LEN: usize = 11 + 256;
 
     /// Frames with a BTH.
     #[must_use]
@@ -482,10 +484,11 @@ impl Totals {
     }
 
     fn numbers(&self) -> [u64; Self::LEN] {
-        let Self { seen, bytes, pauses, undecodable, ecn: [a, b, c, d], overflow, ring_drops, opcodes } = *self;
+        let Self { seen, bytes, pauses, undecodable, ecn: [a, b, c, d], overflow, ring_drops, named_bytes, opcodes } =
+            *self;
         let mut all = [0; Self::LEN];
         let (first, rest) = all.split_at_mut(Self::LEN - opcodes.len());
-        first.copy_from_slice(&[seen, bytes, pauses, undecodable, a, b, c, d, overflow, ring_drops]);
+        first.copy_from_slice(&[seen, bytes, pauses, undecodable, a, b, c, d, overflow, ring_drops, named_bytes]);
         rest.copy_from_slice(&opcodes);
         all
     }
@@ -495,7 +498,7 @@ const _: () = assert!(size_of::<Totals>() == 8 * Totals::LEN);
 
 impl From<[u64; Totals::LEN]> for Totals {
     fn from(numbers: [u64; Totals::LEN]) -> Self {
-        let [seen, bytes, pauses, undecodable, a, b, c, d, overflow, ring_drops, opcodes @ ..] = numbers;
-        Self { seen, bytes, pauses, undecodable, ecn: [a, b, c, d], overflow, ring_drops, opcodes }
+        let [seen, bytes, pauses, undecodable, a, b, c, d, overflow, ring_drops, named_bytes, opcodes @ ..] = numbers;
+        Self { seen, bytes, pauses, undecodable, ecn: [a, b, c, d], overflow, ring_drops, named_bytes, opcodes }
     }
 }

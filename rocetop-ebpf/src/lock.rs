@@ -6,8 +6,8 @@
 
 use core::arch::asm;
 
-/// Attempts before giving up: tens of times as long as a packet takes. The verifier walks through each.
-const ATTEMPTS: u32 = 64;
+/// Attempts before giving up: hundreds of times as long as a packet takes. The verifier walks through each.
+const ATTEMPTS: u32 = 256;
 
 /// Takes the lock; `false` if it was never free.
 ///

@@ -51,6 +51,7 @@ impl Input {
                 idle: self.idle.map(|s| Nanos(s.saturating_mul(1_000_000_000))),
                 stories,
                 focus: None,
+                counted: false,
             },
             filter: self.filter.as_deref().map(Filter::new).transpose()?,
         };

@@ -4,18 +4,19 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use rocetop_analysis::{Config, Ledger};
 
 use super::input::listen;
 use super::{Exit, quiet_pipe};
 use crate::filter::Filter;
-use crate::live::choose::{Kind, choose};
+use crate::live::choose::{Choice, Kind, choose};
 use crate::live::host::Host;
 use crate::live::privileges::drop_all_but;
 use crate::live::record::Record;
 use crate::live::session::{self, Listener, Second};
-use crate::live::source::{Settings, WHOLE, libpcap_devices, open};
+use crate::live::source::xdp::{NEEDS, Received, Sent, Ways, usable};
+use crate::live::source::{Opened, Settings, WHOLE, libpcap_devices, open};
 use crate::report::select::Selection;
 use crate::report::{json, seconds, text};
 use crate::run::Outcome;
@@ -37,6 +38,23 @@ pub struct Args {
     /// Through what to watch
     #[arg(long, value_name = "SOURCE", default_value = "auto")]
     source: Wish,
+
+    /// With xdp: read what the kernel counts, exact at any rate, instead of every packet's headers. Repeats, stories and
+    /// findings need packets
+    #[arg(long)]
+    counters: bool,
+
+    /// With --counters: see the headers of one RoCE packet in so many, for --write
+    #[arg(long, value_name = "N", requires = "counters", value_parser = clap::value_parser!(u32).range(1..))]
+    sample: Option<u32>,
+
+    /// With xdp: where it runs [default: native, else generic]
+    #[arg(long, value_name = "MODE")]
+    xdp_mode: Option<Received>,
+
+    /// With xdp: how sent frames are seen [default: tcx, else clsact]
+    #[arg(long, value_name = "MODE")]
+    tc_mode: Option<Sent>,
 
     /// End after this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds_of)]
@@ -70,8 +88,10 @@ pub struct Args {
 /// Through what somebody wants to watch.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Wish {
-    /// libpcap where it is built in, else raw; which and why is said
+    /// The first of these that can do what is asked for; which and why is said
     Auto,
+    /// The kernel programs: XDP for what is received, TC for what is sent
+    Xdp,
     /// Any device that libpcap opens
     Libpcap,
     /// A packet socket: network interfaces, without any library
@@ -84,6 +104,52 @@ fn seconds_of(text: &str) -> Result<Duration, String> {
     duration.ok_or_else(|| "a number of seconds above 0 is wanted".to_owned())
 }
 
+impl Args {
+    fn ways(&self) -> Ways {
+        Ways { counted: self.counters, sample: self.sample, received: self.xdp_mode, sent: self.tc_mode }
+    }
+
+    /// Chooses and opens. What nobody forced and cannot be opened is not taken, with the reason told.
+    fn open(&self, forced: Option<Kind>, filter: Option<(String, Filter)>) -> anyhow::Result<(Choice, Vec<Opened>)> {
+        let host = Host::here();
+        let pick = |xdp: Result<(), String>| choose(&host, &self.interfaces, forced, libpcap_devices().as_deref(), xdp);
+        let only = self.counters || self.sample.is_some() || self.xdp_mode.is_some() || self.tc_mode.is_some();
+        // The kernel programs give neither; what is to be kept in a file is better kept whole.
+        let whole = self
+            .filter
+            .is_some()
+            .then_some("it takes no --filter")
+            .or_else(|| (self.snaplen != WHOLE).then_some("it keeps 128 bytes, whatever --snaplen says"));
+        let cut = (self.write.is_some() && !only)
+            .then_some("it keeps 128 bytes of a frame, and --write is better served with all");
+        let forced_away = forced.is_some_and(|kind| kind != Kind::Xdp);
+        if only && forced_away {
+            bail!("--counters, --sample, --xdp-mode and --tc-mode are for --source xdp");
+        }
+        if let (Some(Kind::Xdp), Some(why)) = (forced, whole) {
+            bail!("--source xdp: {why}; leave it out, or use --source libpcap");
+        }
+        let xdp = whole.or(cut).map_or_else(usable, |why| Err(why.to_owned()));
+        let settings = Settings { snaplen: self.snaplen, filter, ways: self.ways() };
+        let choice = pick(xdp)?;
+        if only && choice.kind != Kind::Xdp {
+            bail!(
+                "--counters, --sample, --xdp-mode and --tc-mode need the kernel programs: {}",
+                choice.notes.join("; ")
+            );
+        }
+        match open(&choice, &settings) {
+            Ok(opened) => Ok((choice, opened)),
+            Err(error) if choice.kind == Kind::Xdp && forced.is_none() && !only => {
+                let choice = pick(Err(error.to_string()))?;
+                let opened = open(&choice, &settings)?;
+                Ok((choice, opened))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
 /// Runs the command.
 ///
 /// # Errors
@@ -93,11 +159,12 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let filter = args.filter.clone().map(|text| Filter::new(&text).map(|filter| (text, filter))).transpose()?;
     let forced = match args.source {
         Wish::Auto => None,
+        Wish::Xdp => Some(Kind::Xdp),
         Wish::Libpcap => Some(Kind::Libpcap),
         Wish::Raw => Some(Kind::Raw),
     };
-    let choice = choose(&Host::here(), &args.interfaces, forced, libpcap_devices().as_deref())?;
-    let opened = open(&choice, &Settings { snaplen: args.snaplen, filter })?;
+    let (choice, opened) = args.open(forced, filter)?;
+    let kind = choice.kind;
     let record = match &args.write {
         Some(path) => {
             let record = Record::create(path, &opened);
@@ -105,13 +172,14 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         }
         None => None,
     };
-    // Whatever is open stays open; nothing more is needed to read it.
-    drop_all_but(&[])?;
-    for note in &choice.notes {
+    // Whatever is open stays open; nothing more is needed to read it, but for what the kernel's tables need.
+    drop_all_but(if kind == Kind::Xdp { &NEEDS } else { &[] })?;
+    for note in choice.notes.iter().chain(opened.iter().flat_map(|one| &one.notes)) {
         anstream::eprintln!("rocetop: {note}");
     }
     let mut screen = Screen { args, record, seconds: 0, failed: None, quiet: false };
-    let config = Config { most_flows: args.max_flows, ..Config::default() };
+    let counted = kind == Kind::Xdp && args.ways().counted;
+    let config = Config { most_flows: args.max_flows, counted, ..Config::default() };
     let outcome = session::watch(opened, config, args.duration, &stop, &mut screen);
     screen.finish(&outcome)?;
     let whole = outcome.captures.iter().all(CaptureSummary::ended);

@@ -1,11 +1,22 @@
 //! Frames on their way from a source to the analysis.
 
+use rocetop_analysis::counted::Counted;
 use rocetop_parsers::Nanos;
+use rocetop_parsers::abi::Totals;
 
 /// Bytes up to which frames are put together.
 const ROOM: usize = 1 << 18;
 /// Frames up to which they are.
 const MOST: usize = 4096;
+
+/// What the kernel counted.
+#[derive(Debug)]
+pub(super) struct Counts {
+    /// Frames since the last time.
+    pub(super) frames: Totals,
+    /// Sums of flows that have grown.
+    pub(super) flows: Vec<Counted>,
+}
 
 /// Frames of one interface in the order in which they came.
 #[derive(Debug)]
@@ -14,6 +25,8 @@ pub(super) struct Batch {
     bytes: Vec<u8>,
     /// Whatever was stamped before this has been handed over.
     pub(super) up_to: Nanos,
+    /// What the kernel had counted when it was handed over.
+    pub(super) counts: Option<Counts>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +46,7 @@ pub(super) struct Item<'a> {
 
 impl Batch {
     pub(super) fn new() -> Self {
-        Self { frames: Vec::new(), bytes: Vec::with_capacity(ROOM), up_to: Nanos(0) }
+        Self { frames: Vec::new(), bytes: Vec::with_capacity(ROOM), up_to: Nanos(0), counts: None }
     }
 
     /// Adds a frame whose bytes come in parts.

@@ -37,6 +37,50 @@ pub enum BpfError {
     Missing(&'static str),
 }
 
+impl BpfError {
+    /// An error with all its causes, for a person.
+    #[must_use]
+    pub fn explain(&self) -> String {
+        let errnos: Vec<i32> = causes(self).filter_map(|e| e.downcast_ref::<io::Error>()?.raw_os_error()).collect();
+        let words = Self::words(self);
+        if matches!(self, Self::Object(EbpfError::BtfError(_))) {
+            return format!("{words}: this kernel has no BTF (CONFIG_DEBUG_INFO_BTF)");
+        }
+        match errnos.first() {
+            Some(&libc::EPERM) => format!("{words}: a sandbox, or a locked-down kernel, forbids bpf(2)"),
+            Some(&libc::ENOSYS) => format!("{words}: this kernel is built without bpf(2)"),
+            Some(&libc::ENOMEM) => format!("{words}: there is no memory for the tables of flows"),
+            _ => words,
+        }
+    }
+
+    /// An error's words and those of its causes, each once; of a verifier's log the end, which says what is wrong.
+    pub(super) fn words(error: &dyn std::error::Error) -> String {
+        const MOST: usize = 400;
+        let mut words = error.to_string();
+        let mut cause = error.source();
+        while let Some(next) = cause {
+            let text = next.to_string();
+            if !words.contains(&text) {
+                words = format!("{words}: {text}");
+            }
+            cause = next.source();
+        }
+        let skip = words.chars().count().saturating_sub(MOST);
+        if skip == 0 {
+            words
+        } else {
+            words.chars().take(MOST / 4).chain(" ... ".chars()).chain(words.chars().skip(skip + MOST / 4)).collect()
+        }
+    }
+}
+
+fn causes<'a>(
+    error: &'a (dyn std::error::Error + 'static),
+) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
+    std::iter::successors(Some(error), |error| error.source())
+}
+
 /// How the programs are to work. Fixed once they are loaded: the verifier takes out what is switched off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -73,7 +117,8 @@ pub struct Ran {
 }
 
 const RECEIVED: &str = "rocetop_in";
-const SENT: &str = "rocetop_out";
+/// Name of the program for sent frames, and of its filter.
+pub(super) const SENT: &str = "rocetop_out";
 const FLOWS4: &str = "FLOWS4";
 const FLOWS6: &str = "FLOWS6";
 
@@ -115,6 +160,13 @@ impl Programs {
     /// [`BpfError::Missing`], never for an object of ours.
     pub fn sent(&mut self) -> Result<&mut SchedClassifier, BpfError> {
         program_mut(&mut self.ebpf, SENT)
+    }
+
+    /// Takes the programs out of all interfaces that they hang in. What they have counted stays.
+    pub fn detach(&mut self) {
+        // Unloading takes the links away. It fails where nothing is loaded any more.
+        let _ = self.received().map(Xdp::unload);
+        let _ = self.sent().map(SchedClassifier::unload);
     }
 
     /// The ring, to read it; once. Its records are for [`rocetop_parsers::abi::Event::read`].

@@ -5,7 +5,8 @@ use super::host::{Host, Interface, Rdma};
 /// Through what interfaces are watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    // The kernel programs (XDP and TC) are to be the first choice here.
+    /// The kernel programs.
+    Xdp,
     /// libpcap.
     Libpcap,
     /// A packet socket of our own.
@@ -17,6 +18,7 @@ impl Kind {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Xdp => "xdp",
             Self::Libpcap => "libpcap",
             Self::Raw => "raw",
         }
@@ -82,7 +84,7 @@ pub enum NoChoice {
 }
 
 /// Chooses. `asked` are the devices that were named; `forced` the source that was, `None` for ours to pick; `libpcap` the
-/// devices that libpcap lists, `None` where it is not built in.
+/// devices that libpcap lists, `None` where it is not built in; `xdp` why the kernel programs cannot be used, if so.
 ///
 /// Where none is named, all interfaces are watched that are up, have a link, do not lead back to this host and do not sit on
 /// others (bonds, bridges, VLANs): what passes there passes the one below.
@@ -94,14 +96,21 @@ pub fn choose(
     asked: &[String],
     forced: Option<Kind>,
     libpcap: Option<&[String]>,
+    xdp: Result<(), String>,
 ) -> Result<Choice, NoChoice> {
-    let (kind, why) = match (forced, libpcap) {
-        (Some(Kind::Libpcap), None) => return Err(NoChoice::NotBuiltIn),
-        (Some(kind), _) => (kind, "as --source says"),
-        (None, Some(_)) => {
-            (Kind::Libpcap, "the first choice where it is built in: filters in the kernel, and a ring that it shares")
+    // What only libpcap knows, XDP cannot open.
+    let foreign = asked.iter().find(|name| host.interface(name).is_none() && host.rdma(name).is_some());
+    let xdp = xdp.and_then(|()| foreign.map_or(Ok(()), |name| Err(format!("{name} is no network interface"))));
+    let (kind, why) = match (forced, xdp, libpcap) {
+        (Some(Kind::Libpcap), _, None) => return Err(NoChoice::NotBuiltIn),
+        (Some(kind), ..) => (kind, "as --source says".to_owned()),
+        (None, Ok(()), _) => {
+            (Kind::Xdp, "the first choice: read where it passes, before the kernel copies it".to_owned())
         }
-        (None, None) => (Kind::Raw, "this rocetop was built without libpcap"),
+        (None, Err(not), Some(_)) => (Kind::Libpcap, format!("not xdp: {not}")),
+        (None, Err(not), None) => {
+            (Kind::Raw, format!("not xdp: {not}; not libpcap: this rocetop was built without it"))
+        }
     };
     let mut notes = Vec::new();
     let devices = if asked.is_empty() {
@@ -170,7 +179,7 @@ fn one(host: &Host, name: &str, kind: Kind, known: &[String]) -> Result<Device, 
         Some(Rdma::Software { netdev }) => Err(NoChoice::Software { name: name.to_owned(), netdev }),
         Some(Rdma::Hardware { netdevs }) => {
             let door = match kind {
-                Kind::Raw => "a packet socket sees what the kernel does",
+                Kind::Xdp | Kind::Raw => "a program or socket of the kernel sees what the kernel does",
                 Kind::Libpcap => "this libpcap cannot open RDMA devices",
             };
             let netdevs = if netdevs.is_empty() { "if it has one".to_owned() } else { netdevs.join(", ") };
@@ -246,7 +255,7 @@ mod tests {
     #[test]
     fn what_has_a_link_and_sits_on_nothing_is_watched() {
         let sys = Sys::new("all", &["net/bond0/lower_eth0/x"]);
-        let choice = choose(&host(&sys), &[], None, Some(&[])).unwrap();
+        let choice = choose(&host(&sys), &[], None, Some(&[]), Err("X".into())).unwrap();
         assert_eq!((choice.kind, names(&choice)), (Kind::Libpcap, vec!["eth0"]));
         assert!(
             choice.notes[0].starts_with("watching eth0 through libpcap (everything with a link"),
@@ -254,23 +263,28 @@ mod tests {
             choice.notes
         );
         let none = Host::told(vec![interface(1, "lo", true, true)], &sys.0);
-        assert_eq!(choose(&none, &[], None, None).unwrap_err(), NoChoice::NoneUp);
+        assert_eq!(choose(&none, &[], None, None, Ok(())).unwrap_err(), NoChoice::NoneUp);
     }
 
     #[test]
     fn the_source_has_a_reason() {
         let sys = Sys::new("source", &[]);
-        let note = |forced, libpcap| choose(&host(&sys), &asked("lo"), forced, libpcap).unwrap().notes.remove(0);
-        assert_eq!(note(None, None), "watching lo through raw (this rocetop was built without libpcap)");
+        let note = |forced, libpcap| {
+            choose(&host(&sys), &asked("lo"), forced, libpcap, Err("X".into())).unwrap().notes.remove(0)
+        };
+        assert_eq!(
+            note(None, None),
+            "watching lo through raw (not xdp: X; not libpcap: this rocetop was built without it)"
+        );
         assert_eq!(note(Some(Kind::Raw), Some(&[])), "watching lo through raw (as --source says)");
-        let error = choose(&host(&sys), &asked("lo"), Some(Kind::Libpcap), None).unwrap_err();
+        let error = choose(&host(&sys), &asked("lo"), Some(Kind::Libpcap), None, Ok(())).unwrap_err();
         assert_eq!(error, NoChoice::NotBuiltIn);
     }
 
     #[test]
     fn a_name_that_is_none() {
         let sys = Sys::new("unknown", &["infiniband/mlx5_0/device/net/eth0/x"]);
-        let error = |name| choose(&host(&sys), &asked(name), None, Some(&[])).unwrap_err().to_string();
+        let error = |name| choose(&host(&sys), &asked(name), None, Some(&[]), Ok(())).unwrap_err().to_string();
         let there = "there are lo, eth0, eth1, eth2, bond0, mlx5_0";
         assert_eq!(error("eht0"), format!("no interface is called eht0 (did you mean eth0?): {there}"));
         assert_eq!(error("wlp3s0"), format!("no interface is called wlp3s0: {there}"));
@@ -282,7 +296,7 @@ mod tests {
         let files =
             ["infiniband/mlx5_0/device/net/eth0/x", "infiniband/rxe0/parent", "net/eth0/device/infiniband/mlx5_0/x"];
         let sys = Sys::new("rdma", &files);
-        let error = |name| choose(&host(&sys), &asked(name), None, Some(&[])).unwrap_err().to_string();
+        let error = |name| choose(&host(&sys), &asked(name), None, Some(&[]), Ok(())).unwrap_err().to_string();
         assert!(error("rxe0").ends_with("so watch that with -i eth1"), "{}", error("rxe0"));
         assert!(
             error("mlx5_0").contains("and this libpcap cannot open RDMA devices. What sees it"),
@@ -291,9 +305,9 @@ mod tests {
         );
         assert!(error("mlx5_0").contains("(eth0) sees none of it"));
         // A libpcap that has rdmasniff lists it.
-        let choice = choose(&host(&sys), &asked("mlx5_0"), None, Some(&asked("mlx5_0"))).unwrap();
+        let choice = choose(&host(&sys), &asked("mlx5_0"), None, Some(&asked("mlx5_0")), Ok(())).unwrap();
         assert_eq!(choice.devices, [Device { name: "mlx5_0".into(), index: None, rdma: true }]);
-        let choice = choose(&host(&sys), &["eth0".into(), "eth0".into(), "eth1".into()], None, None).unwrap();
+        let choice = choose(&host(&sys), &["eth0".into(), "eth0".into(), "eth1".into()], None, None, Ok(())).unwrap();
         assert_eq!(names(&choice), ["eth0", "eth1"]);
         assert!(
             choice.notes[1].starts_with("eth0 is at the same port as mlx5_0, whose verbs traffic"),

@@ -73,6 +73,14 @@ impl Host {
         entries(&self.sys.join("net").join(name)).iter().any(|entry| entry.starts_with("lower_"))
     }
 
+    /// Whether its frames are Ethernet's, as those of a loopback are (`ARPHRD_*`, linux/if_arp.h).
+    #[must_use]
+    pub fn is_ethernet(&self, name: &str) -> bool {
+        let kind = fs::read_to_string(self.sys.join("net").join(name).join("type"));
+        // In a namespace of its own without a /sys of its own nothing is known.
+        kind.map_or(true, |kind| matches!(kind.trim(), "1" | "772"))
+    }
+
     /// Names of all RDMA devices.
     #[must_use]
     pub fn rdma_devices(&self) -> Vec<String> {

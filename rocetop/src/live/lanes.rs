@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rocetop_parsers::Nanos;
 
-use super::batch::{Batch, Item};
+use super::batch::{Batch, Counts, Item};
 use super::choose::Device;
 use super::host::Host;
 use super::session::now;
@@ -25,6 +25,8 @@ const LAG: Nanos = Nanos(3 * GATHER_MS as u64 * 1_000_000);
 const HOLD: Duration = Duration::from_millis(250);
 /// How long a reader goes on, once the end was asked for, to read what had arrived by then.
 const LEAVE: Duration = Duration::from_secs(5);
+/// How often is read what the kernel counted: before each second that is told is over.
+const COUNT: Duration = Duration::from_millis(900);
 /// How often a quiet interface is looked for.
 const LOOK: Duration = Duration::from_millis(500);
 /// The kernel does not tell.
@@ -37,6 +39,8 @@ struct Lane {
     drops: Arc<AtomicU64>,
     batch: Option<Batch>,
     next: usize,
+    /// What the kernel counted, not yet taken in.
+    counts: Vec<Counts>,
     /// Nothing earlier comes.
     up_to: Nanos,
     ended: bool,
@@ -67,7 +71,16 @@ impl Lanes {
             let drops = Arc::new(AtomicU64::new(UNTOLD));
             let (told, stop) = (Arc::clone(&drops), stop.clone());
             let reader = thread::spawn(move || read(one.source, &one.device, &to, &told, &stop));
-            Lane { from, reader: Some(reader), drops, batch: None, next: 0, up_to: Nanos(0), ended: false }
+            Lane {
+                from,
+                reader: Some(reader),
+                drops,
+                batch: None,
+                next: 0,
+                counts: Vec::new(),
+                up_to: Nanos(0),
+                ended: false,
+            }
         };
         Self { lanes: opened.into_iter().map(start).collect(), held: None }
     }
@@ -76,6 +89,13 @@ impl Lanes {
     pub(super) fn drops(&self, lane: usize) -> Option<u64> {
         let told = self.lanes.get(lane).map_or(UNTOLD, |lane| lane.drops.load(Ordering::Relaxed));
         (told != UNTOLD).then_some(told)
+    }
+
+    /// Hands out what the kernel counted, with the lane that it comes from.
+    pub(super) fn counts(&mut self, mut each: impl FnMut(usize, Counts)) {
+        for (index, lane) in self.lanes.iter_mut().enumerate() {
+            lane.counts.drain(..).for_each(|counts| each(index, counts));
+        }
     }
 
     /// Why a lane has come to its end by itself. Told once.
@@ -155,7 +175,8 @@ impl Lane {
         }
     }
 
-    fn accept(&mut self, batch: Batch) {
+    fn accept(&mut self, mut batch: Batch) {
+        self.counts.extend(batch.counts.take());
         self.up_to = self.up_to.max(batch.up_to);
         self.next = 0;
         self.batch = (!batch.is_empty()).then_some(batch);
@@ -173,10 +194,22 @@ fn read(
     let mut batch = Batch::new();
     let mut looked = Instant::now();
     let mut leaving: Option<(Instant, Nanos)> = None;
+    let mut counted = Instant::now();
     let mut quiet = 0;
-    let problem = loop {
+    let mut problem = loop {
         if stop.is_stopped() && leaving.is_none() {
+            source.leave();
             (leaving, quiet) = (Some((Instant::now(), now())), 0);
+        }
+        if counted.elapsed() >= COUNT {
+            counted = Instant::now();
+            match source.counts() {
+                Ok(counts) => batch.counts = counts,
+                Err(error) => break Some(error.to_string()),
+            }
+            if batch.counts.is_some() && to.send(std::mem::replace(&mut batch, Batch::new())).is_err() {
+                break None;
+            }
         }
         let got = source.read(&mut batch);
         let empty = matches!(got, Ok(0));
@@ -216,6 +249,16 @@ fn read(
     };
     if let Some(drops) = source.drops() {
         told.store(drops, Ordering::Relaxed);
+    }
+    // All that was counted to the very end; what was counted before was sent.
+    match source.counts() {
+        Ok(counts) => {
+            let mut last = Batch::new();
+            last.counts = counts;
+            // Nobody may be there to receive it any more.
+            let _ = to.send(last);
+        }
+        Err(error) => problem = problem.or(Some(error.to_string())),
     }
     problem
 }

@@ -10,13 +10,13 @@ pub enum PrivilegeError {
     /// One that is needed is missing.
     #[error(
         "capturing needs the capability {capability}, which this process does not have: run it as root, or give it to the \
-         program once with `sudo setcap {lower}+ep {program}`"
+         program once with `sudo setcap {all}+ep {program}`"
     )]
     Missing {
         /// Its name.
         capability: Capability,
-        /// As `setcap` writes it.
-        lower: String,
+        /// All that are needed, as `setcap` writes them.
+        all: String,
         /// This program.
         program: String,
     },
@@ -26,22 +26,24 @@ pub enum PrivilegeError {
 }
 
 impl PrivilegeError {
-    /// That this capability is missing.
+    /// That this capability is missing, of all that are needed.
     #[must_use]
-    pub fn missing(capability: Capability) -> Self {
+    pub fn missing(capability: Capability, all: &[Capability]) -> Self {
+        let all: Vec<String> = all.iter().map(|c| c.to_string().to_lowercase()).collect();
         let program = std::env::current_exe().map_or_else(|_| "rocetop".to_owned(), |path| path.display().to_string());
-        Self::Missing { capability, lower: capability.to_string().to_lowercase(), program }
+        Self::Missing { capability, all: all.join(","), program }
     }
 }
 
-/// Checks that this thread has a capability.
+/// Checks that this thread has capabilities.
 ///
 /// # Errors
 /// [`PrivilegeError::Missing`].
-pub fn require(capability: Capability) -> Result<(), PrivilegeError> {
-    match caps::has_cap(None, CapSet::Effective, capability) {
-        Ok(true) => Ok(()),
-        _ => Err(PrivilegeError::missing(capability)),
+pub fn require(all: &[Capability]) -> Result<(), PrivilegeError> {
+    let has = |capability: Capability| matches!(caps::has_cap(None, CapSet::Effective, capability), Ok(true));
+    match all.iter().find(|&&capability| !has(capability)) {
+        Some(&capability) => Err(PrivilegeError::missing(capability, all)),
+        None => Ok(()),
     }
 }
 

@@ -2,13 +2,15 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use rocetop_analysis::counted::Counted;
 use rocetop_analysis::{Config, Engine, FrameNo, Pulse};
 use rocetop_parsers::{Bytes, Nanos};
 
+use super::batch::Counts;
 use super::lanes::{Lanes, Turn};
 use super::source::Opened;
 use crate::pcap::Interface;
-use crate::run::{Outcome, account};
+use crate::run::{Outcome, account, mention};
 use crate::source::summary::Tally;
 use crate::source::{CaptureSummary, Frame, Stop, Watched};
 
@@ -50,7 +52,7 @@ pub trait Listener {
 /// An interface, and what has come of it.
 struct Post {
     name: String,
-    source: &'static str,
+    watched: Watched,
     interface: Interface,
     tally: Tally,
     problem: Option<String>,
@@ -66,7 +68,7 @@ pub fn watch(
 ) -> Outcome {
     let post = |o: &Opened| Post {
         name: o.device.name.clone(),
-        source: o.kind.name(),
+        watched: Watched { mode: o.mode, ..Watched::new(o.kind.name(), None) },
         interface: o.interface.clone(),
         tally: Tally::default(),
         problem: None,
@@ -86,7 +88,6 @@ pub fn watch(
         let turn = lanes.turn(end.map_or(tick, |end| end.min(tick)), |lane, item| {
             let Some(post) = session.posts.get_mut(lane) else { return };
             session.frames += 1;
-            post.tally.add(Some(item.ts), item.wire_len);
             let frame = Frame {
                 ts: item.ts,
                 number: FrameNo::new(0, session.frames),
@@ -95,9 +96,16 @@ pub fn watch(
                 wire_len: item.wire_len,
                 bytes: item.bytes,
             };
-            let _ = account(&mut session.engine, &frame);
+            if session.engine.is_counted() {
+                // The kernel has counted it; what it carries beside is not among the sums.
+                mention(&mut session.engine, &frame);
+            } else {
+                post.tally.add(Some(item.ts), item.wire_len);
+                let _ = account(&mut session.engine, &frame);
+            }
             listener.frame(&frame);
         });
+        lanes.counts(|lane, counts| session.counted(lane, &counts));
         for (lane, post) in session.posts.iter_mut().enumerate() {
             if let Some(problem) = lanes.problem(lane) {
                 listener.note(&format!("{}: {problem}", post.name));
@@ -148,6 +156,24 @@ struct Sums {
 }
 
 impl Session {
+    /// What the kernel of an interface has counted.
+    fn counted(&mut self, lane: usize, counts: &Counts) {
+        let Some(post) = self.posts.get_mut(lane) else { return };
+        let (frames, at) = (&counts.frames, now());
+        self.engine.frames(frames, at);
+        if self.engine.is_counted() {
+            post.tally.count(at, frames.seen, Bytes(frames.bytes));
+        } else {
+            let others = frames.other() + frames.undecodable;
+            post.tally.count(at, others, Bytes(frames.bytes.saturating_sub(frames.named_bytes)));
+        }
+        post.watched.unlisted += frames.overflow;
+        post.watched.unshown += frames.ring_drops;
+        for flow in &counts.flows {
+            self.engine.counters(&Counted { iface: lane as u32, ..*flow });
+        }
+    }
+
     fn second(&mut self, lanes: &Lanes, took: Duration) -> Second {
         let totals = self.engine.totals();
         let pulse = self.engine.pulse();
@@ -168,7 +194,7 @@ impl Session {
             connections: pulse.connections.saturating_sub(self.most),
             naks: pulse.naks.saturating_sub(old.naks),
             rnr_naks: pulse.rnr_naks.saturating_sub(old.rnr_naks),
-            seen_again: pulse.seen_again.saturating_sub(old.seen_again),
+            seen_again: pulse.seen_again.map(|n| n.saturating_sub(old.seen_again.unwrap_or(0))),
             gaps: pulse.gaps.saturating_sub(old.gaps),
         };
         self.most = self.most.max(pulse.connections);
@@ -192,6 +218,7 @@ impl Session {
     }
 
     fn outcome(self, lanes: &Lanes) -> Outcome {
+        let counted = self.engine.is_counted();
         let summary = |(lane, post): (usize, Post)| {
             let span = post.tally.span();
             CaptureSummary {
@@ -205,7 +232,7 @@ impl Session {
                 complete: post.problem.is_none(),
                 problem: post.problem,
                 stopped: false,
-                watched: Some(Watched::new(post.source, lanes.drops(lane))),
+                watched: Some(post.watched.with(lanes.drops(lane), counted)),
             }
         };
         let captures = self.posts.into_iter().enumerate().map(summary).collect();

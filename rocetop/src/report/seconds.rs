@@ -38,12 +38,17 @@ pub fn text(out: &mut impl Write, place: u64, second: &Second) -> io::Result<()>
         count(second.cnps),
         count(new.naks),
         count(new.rnr_naks),
-        count(new.seen_again),
+        new.seen_again.map_or_else(|| "?".to_owned(), count),
         count(new.gaps),
         second.drops.map_or_else(|| "?".to_owned(), count),
     ];
-    let trouble =
-        second.ce + second.cnps + new.naks + new.rnr_naks + new.seen_again + new.gaps + second.drops.unwrap_or(0);
+    let trouble = second.ce
+        + second.cnps
+        + new.naks
+        + new.rnr_naks
+        + new.seen_again.unwrap_or(0)
+        + new.gaps
+        + second.drops.unwrap_or(0);
     page.verbatim_in(if trouble == 0 { PLAIN } else { BAD }, &line(cells.each_ref().map(String::as_str)))
 }
 
@@ -84,7 +89,7 @@ struct Line {
     cnp: u64,
     naks: u64,
     rnr_naks: u64,
-    seen_again: u64,
+    seen_again: Option<u64>,
     gaps: u64,
     drops: Option<u64>,
 }
@@ -119,7 +124,7 @@ mod tests {
     use rocetop_parsers::{Bytes, Nanos};
 
     fn second() -> Second {
-        let new = Pulse { connections: 3, naks: 4, rnr_naks: 5, seen_again: 6, gaps: 7 };
+        let new = Pulse { connections: 3, naks: 4, rnr_naks: 5, seen_again: Some(6), gaps: 7 };
         Second {
             at: Nanos(1_700_000_000_000_000_000),
             took: Nanos(500_000_000),

@@ -53,6 +53,7 @@ impl Userland {
             Class::RoceV2 | Class::RoceV1 => self.roce(&facts, bytes.len(), way),
             Class::Pause => {
                 self.totals.pauses += 1;
+                self.totals.named_bytes += bytes.len() as u64;
                 Some((Why::PAUSE, 0, Head::FRAME))
             }
             Class::Infiniband | Class::Other => None,
@@ -60,6 +61,7 @@ impl Userland {
     }
 
     fn roce(&mut self, facts: &Facts, len: usize, way: Way) -> Option<(Why, u32, usize)> {
+        self.totals.named_bytes += len as u64;
         self.totals.ecn[usize::from(facts.ecn())] += 1;
         self.totals.opcodes[usize::from(facts.opcode.0)] += 1;
         let traits = facts.opcode.traits();

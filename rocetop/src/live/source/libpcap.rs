@@ -35,7 +35,7 @@ impl Libpcap {
         let name = || device.name.clone();
         let failed = |error: Error| match error {
             Error::PcapError(text) if text.contains("ermission") || text.contains("not permitted") => {
-                PrivilegeError::missing(Capability::CAP_NET_RAW).into()
+                PrivilegeError::missing(Capability::CAP_NET_RAW, &[Capability::CAP_NET_RAW]).into()
             }
             Error::PcapError(reason) => WatchError::Open { device: name(), reason },
             other => WatchError::Open { device: name(), reason: other.to_string() },

@@ -7,14 +7,16 @@
 mod libpcap;
 mod raw;
 mod socket;
+pub mod xdp;
 
 use std::os::fd::RawFd;
 
 use caps::Capability;
 use rocetop_parsers::Bytes;
+use rocetop_parsers::abi::Head;
 
 pub(super) use self::socket::wait;
-use super::batch::Batch;
+use super::batch::{Batch, Counts};
 use super::choose::{Choice, Device, Kind};
 use super::privileges::PrivilegeError;
 use crate::filter::Filter;
@@ -36,6 +38,8 @@ pub struct Settings {
     pub snaplen: u32,
     /// Frames that do not pass are not seen.
     pub filter: Option<(String, Filter)>,
+    /// How the kernel is to count, where it does.
+    pub ways: xdp::Ways,
 }
 
 /// An interface that is open.
@@ -46,6 +50,10 @@ pub struct Opened {
     pub interface: Interface,
     /// Through what.
     pub kind: Kind,
+    /// How, where there are several ways.
+    pub mode: Option<&'static str>,
+    /// What to know about it.
+    pub notes: Vec<String>,
     pub(super) source: Box<dyn Source>,
 }
 
@@ -57,8 +65,17 @@ pub(super) trait Source: Send {
     /// What to wait on for more.
     fn descriptor(&self) -> RawFd;
 
-    /// Frames so far that the kernel had no room for; `None` where it does not tell.
+    /// Frames so far that the kernel had no room for; `None` where it does not tell. Where flows are counted, packets that
+    /// no flow has counted.
     fn drops(&mut self) -> Option<u64>;
+
+    /// What the kernel counted since the last time, where it counts.
+    fn counts(&mut self) -> Result<Option<Counts>, ReadError> {
+        Ok(None)
+    }
+
+    /// The end was asked for: from here on nothing more need be seen.
+    fn leave(&mut self) {}
 }
 
 /// Why nothing more comes from an interface.
@@ -105,12 +122,21 @@ pub enum WatchError {
 /// # Errors
 /// [`WatchError`]: the first that cannot be opened.
 pub fn open(choice: &Choice, settings: &Settings) -> Result<Vec<Opened>, WatchError> {
-    super::privileges::require(Capability::CAP_NET_RAW)?;
+    match choice.kind {
+        Kind::Xdp => super::privileges::require(&xdp::NEEDS)?,
+        Kind::Libpcap | Kind::Raw => super::privileges::require(&[Capability::CAP_NET_RAW])?,
+    }
     choice.devices.iter().map(|device| open_one(choice.kind, device, settings)).collect()
 }
 
 fn open_one(kind: Kind, device: &Device, settings: &Settings) -> Result<Opened, WatchError> {
+    let (mut mode, mut notes) = (None, Vec::new());
     let (link_type, source): (_, Box<dyn Source>) = match kind {
+        Kind::Xdp => {
+            let (link_type, source, how, why) = xdp::Kernel::open(device, &settings.ways)?;
+            (mode, notes) = (Some(how), why);
+            (link_type, Box::new(source))
+        }
         #[cfg(feature = "libpcap")]
         Kind::Libpcap => {
             let (link_type, source) = libpcap::Libpcap::open(device, settings)?;
@@ -127,8 +153,10 @@ fn open_one(kind: Kind, device: &Device, settings: &Settings) -> Result<Opened, 
         }
     };
     let name = Some(device.name.as_str().into());
-    let interface = Interface { link_type, snaplen: settings.snaplen, name };
-    Ok(Opened { device: device.clone(), interface, kind, source })
+    // Of connection management all is kept, of everything else less.
+    let snaplen = if kind == Kind::Xdp { Head::FRAME_CM as u32 } else { settings.snaplen };
+    let interface = Interface { link_type, snaplen, name };
+    Ok(Opened { device: device.clone(), interface, kind, mode, notes, source })
 }
 
 /// The devices that libpcap lists; `None` where it is not built in.

@@ -49,7 +49,9 @@ const ADDRESSES: usize = 12;
 impl Raw {
     pub(super) fn open(device: &Device, settings: &Settings) -> Result<(LinkType, Self), WatchError> {
         let failed = |error: io::Error| match error.kind() {
-            io::ErrorKind::PermissionDenied => PrivilegeError::missing(Capability::CAP_NET_RAW).into(),
+            io::ErrorKind::PermissionDenied => {
+                PrivilegeError::missing(Capability::CAP_NET_RAW, &[Capability::CAP_NET_RAW]).into()
+            }
             _ => WatchError::Open { device: device.name.clone(), reason: error.to_string() },
         };
         let Some(index) = device.index else {
