@@ -41,11 +41,11 @@ pub(crate) fn count<F: Frame>(frame: &F, way: Way) {
     }
     work.keep(&facts);
     let work = black_box(work);
+    totals.named_bytes += u64::from(work.wire);
     match work.class {
         Class::RoceV2 | Class::RoceV1 => roce(work, way, totals),
         Class::Pause => {
             totals.pauses += 1;
-            totals.named_bytes += u64::from(work.wire);
             (work.why, work.skipped) = (Why::PAUSE.both(maps::events()), 0);
         }
         _ => return,
@@ -86,7 +86,6 @@ fn roce(work: &mut Work, way: Way, totals: &mut Totals) {
 #[inline(always)]
 fn kinds(work: &Work, totals: &mut Totals) {
     let facts = work.facts();
-    totals.named_bytes += u64::from(work.wire);
     if let Some(ecn) = totals.ecn.get_mut(usize::from(facts.ecn() & 3)) {
         *ecn += 1;
     }

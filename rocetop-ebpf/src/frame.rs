@@ -187,7 +187,9 @@ impl Frame for Sent<'_> {
     fn sizes(&self) -> (u32, u32) {
         let len = self.bytes();
         // A tag that the NIC is to put in is on the wire, but not in the frame yet.
-        (len, if self.vlan().is_some() { len + 4 } else { len })
+        // SAFETY: the context is the program's own. Without a branch: the verifier would walk all that follows twice.
+        let tagged = unsafe { (&raw const (*self.context.skb.skb).vlan_present).read_volatile() };
+        (len, len + 4 * (tagged & 1))
     }
 
     #[inline(always)]

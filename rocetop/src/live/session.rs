@@ -162,14 +162,16 @@ impl Session {
         let (frames, at) = (&counts.frames, now());
         self.engine.frames(frames, at);
         if self.engine.is_counted() {
-            post.tally.count(at, frames.seen, Bytes(frames.bytes));
+            post.tally.count(frames.seen, Bytes(frames.bytes));
         } else {
             let others = frames.other() + frames.undecodable;
-            post.tally.count(at, others, Bytes(frames.bytes.saturating_sub(frames.named_bytes)));
+            post.tally.count(others, Bytes(frames.bytes.saturating_sub(frames.named_bytes)));
         }
         post.watched.unlisted += frames.overflow;
         post.watched.unshown += frames.ring_drops;
         for flow in &counts.flows {
+            let counters = &flow.flow.counters;
+            [counters.first, counters.last].into_iter().for_each(|at| post.tally.saw(at));
             self.engine.counters(&Counted { iface: lane as u32, ..*flow });
         }
     }

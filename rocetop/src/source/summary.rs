@@ -198,19 +198,20 @@ impl Tally {
         self.frames += 1;
         self.bytes += Bytes(u64::from(wire_len));
         if let Some(ts) = ts {
-            self.first = self.first.min(ts);
-            self.last = self.last.max(ts);
+            self.saw(ts);
         }
     }
 
     /// Counts frames that were counted elsewhere.
-    pub(crate) fn count(&mut self, at: Nanos, frames: u64, bytes: Bytes) {
+    pub(crate) fn count(&mut self, frames: u64, bytes: Bytes) {
         self.frames += frames;
         self.bytes += bytes;
-        if frames != 0 {
-            self.first = self.first.min(at);
-            self.last = self.last.max(at);
-        }
+    }
+
+    /// Takes in the time of a frame.
+    pub(crate) fn saw(&mut self, at: Nanos) {
+        self.first = self.first.min(at);
+        self.last = self.last.max(at);
     }
 
     /// The earliest and the latest stamp, if there was one.
