@@ -7,6 +7,7 @@ mod bench;
 mod build_ebpf;
 mod demo;
 mod fuzz;
+mod lab;
 mod lint;
 mod needs;
 mod parity;
@@ -44,6 +45,12 @@ const COMMANDS: &[Command] = &[
         args: build_ebpf::ARGS,
         about: "the kernel programs; --check: is it what is committed?",
         run: build_ebpf::run,
+    },
+    Command {
+        name: "lab",
+        args: lab::ARGS,
+        about: "live against real Soft-RoCE traffic, in a machine of its own",
+        run: lab::run,
     },
     Command { name: "fuzz", args: fuzz::ARGS, about: "feed a parser broken input", run: fuzz::run },
 ];

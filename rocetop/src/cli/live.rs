@@ -26,7 +26,7 @@ use crate::source::{CaptureSummary, Frame};
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Ctrl-C, SIGTERM or --duration end it with the report; a second Ctrl-C ends it without. Capturing needs \
-    CAP_NET_RAW: run it as root, or once `sudo setcap cap_net_raw+ep` the program. Exit codes: 0 watched to the end that was asked \
+    CAP_NET_RAW: run it as root, or once `sudo setcap cap_net_raw+ep` the program; xdp needs cap_bpf, cap_net_admin and cap_perfmon. Exit codes: 0 watched to the end that was asked \
     for, 2 usage or I/O error, 3 an interface was lost before it."
 )]
 pub struct Args {
