@@ -5,9 +5,15 @@
 #![allow(unsafe_code, reason = "instructions that the compiler has no names for; each use says why it holds")]
 
 use core::arch::asm;
+use core::hint::black_box;
 
-/// Attempts before giving up: hundreds of times as long as a packet takes. The verifier walks through each.
-const ATTEMPTS: u32 = 256;
+use aya_ebpf::helpers::generated::bpf_ktime_get_ns;
+
+/// Attempts before giving up, with a pause between them: many times as long as a packet takes. The verifier walks through
+/// each, behind every way that leads here, so they are few.
+const ATTEMPTS: u32 = 24;
+/// Readings of the clock that make up a pause: some 100 ns.
+const PAUSE: u32 = 4;
 
 /// Takes the lock; `false` if it was never free.
 ///
@@ -24,6 +30,10 @@ pub(crate) unsafe fn take(at: *mut u32) -> bool {
         };
         if found == 0 {
             return true;
+        }
+        for _ in 0..PAUSE {
+            // SAFETY: takes nothing.
+            black_box(unsafe { bpf_ktime_get_ns() });
         }
     }
     false
