@@ -58,8 +58,8 @@ pub(super) fn run(binary: &Path, out: &Path) -> Result<bool> {
 fn rows(live: &Value, capture: &Value, end: u32, rxe: &dyn Fn(&str) -> Option<u64>) -> Vec<Row> {
     let here = format!("10.9.{end}.1");
     let of = |report: &Value, field: &str, pointer: &str| -> u64 {
-        let flows = report["flows"].as_array().into_iter().flatten();
-        let mine = flows.filter(|flow| flow[field] == here.as_str());
+        let flows = report.get("flows").and_then(Value::as_array).into_iter().flatten();
+        let mine = flows.filter(|flow| flow.get(field).and_then(Value::as_str) == Some(&here));
         mine.filter_map(|flow| flow.pointer(pointer)?.as_u64()).sum()
     };
     let row = |what, field: &str, pointer: &str, rxe| Row {
@@ -84,7 +84,7 @@ fn rows(live: &Value, capture: &Value, end: u32, rxe: &dyn Fn(&str) -> Option<u6
 /// The report: the last line.
 fn report(text: &str) -> Result<Value> {
     let report: Value = serde_json::from_str(text.lines().last().context("no report")?)?;
-    if report["schema"] != "rocetop.report/1" {
+    if report.get("schema").and_then(Value::as_str) != Some("rocetop.report/1") {
         bail!("the last line is no report");
     }
     Ok(report)

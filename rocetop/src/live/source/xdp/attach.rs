@@ -124,13 +124,10 @@ fn send(
 ) -> Result<(Sent, Option<UnixListener>), String> {
     let name = device.name.as_str();
     let claim = claim(index).map_err(|e| format!("what another rocetop does here cannot be known: {e}"))?;
-    if claim.is_some() {
-        // Nobody who runs has one here, so these were left behind by somebody who was killed.
-        match tc::qdisc_detach_program(name, TcAttachType::Egress, SENT) {
-            Ok(()) => notes.push(format!("{name}: a filter was removed that a killed rocetop had left behind")),
-            // There is none, or no clsact at all.
-            Err(_) => {}
-        }
+    // Where nobody who runs has one here, a filter of our name was left behind by somebody who was killed. It cannot be
+    // taken away where there is none, or no clsact at all.
+    if claim.is_some() && tc::qdisc_detach_program(name, TcAttachType::Egress, SENT).is_ok() {
+        notes.push(format!("{name}: a filter was removed that a killed rocetop had left behind"));
     }
     let program = programs.sent().map_err(|e| e.to_string())?;
     let mut why = String::new();
