@@ -6,6 +6,7 @@
 //! pairs, never with packets.
 #![forbid(unsafe_code)]
 
+pub mod counted;
 pub mod detect;
 pub mod engine;
 pub mod event;
@@ -19,4 +20,4 @@ pub use detect::{Finding, Severity};
 pub use engine::{Config, Engine, Evicted, Focus, Grade, SHARDS};
 pub use event::{FrameNo, Packet};
 pub use report::{Ledger, Members};
-pub use totals::{Bins, Totals};
+pub use totals::{Bins, Pulse, Totals};

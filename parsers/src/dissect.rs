@@ -4,7 +4,10 @@
 //! only captures have (tunnels, MPLS) hangs behind `DEPTH > 0` and is not compiled for the kernel.
 
 mod ip;
+mod plain;
 mod tunnel;
+
+pub use plain::is_plain;
 
 use crate::addr::Addr;
 use crate::cut::{Cut, Layer};
@@ -114,7 +117,7 @@ fn whole<const DEPTH: usize, W: Window + ?Sized>(
 /// Marks what the capture cut.
 #[inline(always)]
 fn close<W: Window + ?Sized>(frame: &W, facts: &mut Facts) {
-    facts.flags = facts.flags.when(frame.len() < facts.end as usize, Flags::CUT);
+    facts.flags = facts.flags.when(!frame.holds(facts.end as usize), Flags::CUT);
 }
 
 /// Steps over the header that a capture puts before the first real one. Out of line, as it is rare.

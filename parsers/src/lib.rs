@@ -10,6 +10,7 @@
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
+pub mod abi;
 pub mod addr;
 pub mod cut;
 pub mod units;

@@ -18,6 +18,12 @@ pub trait Window {
         self.len() == 0
     }
 
+    /// Whether `end` bytes can be read. The same as comparing with [`len`](Window::len), which may cost something.
+    #[inline(always)]
+    fn holds(&self, end: usize) -> bool {
+        end <= self.len()
+    }
+
     /// [`load`](Window::load) for a header: its absence is a [`Cut`] in that layer.
     #[inline(always)]
     fn header<const N: usize>(&self, at: usize, layer: Layer) -> Result<[u8; N], Cut> {

@@ -108,6 +108,16 @@ pub(crate) fn account(engine: &mut Engine, frame: &Frame<'_>) -> Option<Packet> 
     Some(packet)
 }
 
+/// One frame that was counted elsewhere: only what it carries beside its facts goes into the engine.
+pub(crate) fn mention(engine: &mut Engine, frame: &Frame<'_>) {
+    let mut packet = Packet::default();
+    if look(frame, &mut packet)
+        && let Some(detail) = detail(frame.bytes, &packet.facts)
+    {
+        engine.detail(&packet, &detail);
+    }
+}
+
 /// A frame that was looked at goes into the engine, with what it carries beside its facts.
 #[inline(always)]
 fn feed(engine: &mut Engine, frame: &Frame<'_>, packet: &Packet) {

@@ -54,6 +54,8 @@ fn help() {
     check("help_analyze", &["analyze", "--help"]);
     check("help_check", &["check", "--help"]);
     check("help_explain", &["explain", "--help"]);
+    #[cfg(target_os = "linux")]
+    check("help_live", &["live", "--help"]);
     check("explain", &["explain"]);
     check("explain_rt005", &["explain", "RT005"]);
 }

@@ -4,10 +4,13 @@
 //! command; a test compares [`COMMANDS`] with the folder.
 
 mod bench;
+mod build_ebpf;
 mod demo;
 mod fuzz;
+mod lab;
 mod lint;
 mod needs;
+mod parity;
 mod sh;
 mod test;
 mod truth;
@@ -33,11 +36,24 @@ const COMMANDS: &[Command] = &[
     Command { name: "truth", args: truth::ARGS, about: "captures against their right answers", run: truth::run },
     Command {
         name: "bench",
-        args: "[analyze|model]",
-        about: "what an analysis or a simulated hop costs",
+        args: bench::ARGS,
+        about: "what an analysis, a packet in the kernel or a simulated hop costs",
         run: bench::run,
     },
     Command { name: "validate", args: validate::ARGS, about: "the model against what is known", run: validate::run },
+    Command { name: "parity", args: parity::ARGS, about: "the kernel programs against userland", run: parity::run },
+    Command {
+        name: "build-ebpf",
+        args: build_ebpf::ARGS,
+        about: "the kernel programs; --check: is it what is committed?",
+        run: build_ebpf::run,
+    },
+    Command {
+        name: "lab",
+        args: lab::ARGS,
+        about: "live against real Soft-RoCE traffic, in a machine of its own",
+        run: lab::run,
+    },
     Command { name: "fuzz", args: fuzz::ARGS, about: "feed a parser broken input", run: fuzz::run },
 ];
 
@@ -50,9 +66,9 @@ const HIDDEN: &[Command] = &[
 fn help() -> String {
     let mut text = String::from("cargo xtask COMMAND\n\n");
     for Command { name, args, about, .. } in COMMANDS {
-        text += &format!("  {name:<8} {about}\n");
+        text += &format!("  {name:<10} {about}\n");
         for line in args.lines() {
-            text += &format!("           {name} {line}\n");
+            text += &format!("             {name} {line}\n");
         }
     }
     text
@@ -91,7 +107,7 @@ mod tests {
         let helpers = ["main", "sh", "needs"];
         let mut found: Vec<String> = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src"))
             .unwrap()
-            .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
+            .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().replace('_', "-"))
             .filter(|name| !helpers.contains(&name.as_str()))
             .collect();
         found.sort();

@@ -12,8 +12,13 @@ use crate::sh;
 type Probe = fn() -> bool;
 
 /// A Debian package and how to see that it is there.
-const NEEDS: &[(&str, Probe)] =
-    &[("libpcap-dev", pcap_headers), ("tshark", || sh::has("tshark")), ("tcpdump", || sh::has("tcpdump"))];
+const NEEDS: &[(&str, Probe)] = &[
+    ("libpcap-dev", pcap_headers),
+    ("tshark", || sh::has("tshark")),
+    ("tcpdump", || sh::has("tcpdump")),
+    // Network namespaces, in which the tests of `rocetop live` send to one another.
+    ("iproute2", || sh::has("ip")),
+];
 
 /// Whether libpcap can be compiled against: pkg-config knows it, or its header lies where headers lie.
 pub(crate) fn pcap_headers() -> bool {

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 
-use crate::{lint, needs, sh, truth};
+use crate::{lint, needs, parity, sh, truth};
 
 /// A step: what it is called, the command that reruns it alone, and how to do it.
 struct Step {
@@ -61,6 +61,7 @@ fn steps() -> Vec<Step> {
             rerun: "cargo xtask truth captures".into(),
             run: Box::new(|| truth::run(&["captures".into()])),
         },
+        Step { name: "parity", rerun: "cargo xtask parity".into(), run: Box::new(|| parity::run(&[])) },
         Step {
             name: "tshark",
             rerun: "cargo xtask truth --tshark captures".into(),

@@ -20,6 +20,7 @@ use rocetop_parsers::facts::Class;
 use rocetop_parsers::icrc::Icrc;
 use rocetop_parsers::{Addr, Bytes, Detail, Facts, Nanos};
 
+use crate::counted::Counts;
 use crate::engine::doubles::Doubles;
 use crate::engine::shard::Shard;
 use crate::event::Packet;
@@ -43,6 +44,8 @@ pub struct Config {
     pub idle: Option<Nanos>,
     /// Whether stories are told: what was lost, why it was sent again, how long it took. Counts need none.
     pub stories: bool,
+    /// Whether flows come counted, from a kernel, and not as packets. Then there are no stories, whatever is wished.
+    pub counted: bool,
     /// The connection that a second pass looks at closely.
     pub focus: Option<Focus>,
 }
@@ -50,7 +53,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         // A bit over a million: four hundred megabytes in a flood of single packets.
-        Self { most_flows: 1 << 20, idle: None, stories: true, focus: None }
+        Self { most_flows: 1 << 20, idle: None, stories: true, counted: false, focus: None }
     }
 }
 
@@ -65,6 +68,8 @@ pub struct Engine {
     messages: Times,
     /// Whether stories are told.
     tells: bool,
+    /// Flows that were counted elsewhere; `None` where packets come.
+    counts: Option<Counts>,
     /// The shards that are this part's, one bit each.
     owned: u64,
 }
@@ -87,7 +92,8 @@ impl Engine {
             pauses: Pauses::default(),
             mix: Mix::default(),
             messages: Times::default(),
-            tells: config.stories,
+            tells: config.stories && !config.counted,
+            counts: config.counted.then(|| Counts::new(config.most_flows)),
             owned: (0..SHARDS).filter(|shard| shard % parts == part).fold(0, |all, shard| all | 1 << shard),
         }
     }
@@ -183,7 +189,7 @@ impl Engine {
     /// Flows that had to make room because the table was full.
     #[must_use]
     pub fn evicted(&self) -> Evicted {
-        self.shards.iter().map(|s| s.evicted).sum()
+        self.shards.iter().map(|s| s.evicted).chain(self.counts.as_ref().map(Counts::evicted)).sum()
     }
 
     /// Flows that made room because they had been idle for too long.
@@ -198,6 +204,24 @@ impl Engine {
 
     pub(crate) fn mix(&self) -> &Mix {
         &self.mix
+    }
+
+    /// Whether flows come counted.
+    #[must_use]
+    pub fn is_counted(&self) -> bool {
+        self.counts.is_some()
+    }
+
+    pub(crate) fn counts(&self) -> Option<&Counts> {
+        self.counts.as_ref()
+    }
+
+    pub(crate) fn counts_mut(&mut self) -> Option<&mut Counts> {
+        self.counts.as_mut()
+    }
+
+    pub(crate) fn totals_mut(&mut self) -> &mut Totals {
+        &mut self.totals
     }
 
     pub(crate) fn tells(&self) -> bool {

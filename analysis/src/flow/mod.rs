@@ -11,7 +11,7 @@ mod tell;
 mod wild;
 
 use rocetop_parsers::facts::{Class, Flags};
-use rocetop_parsers::fold::{Counters, Move, numbered};
+use rocetop_parsers::fold::{AHEAD, BACK, Counters, Move, numbered};
 use rocetop_parsers::ib::aeth::Syndrome;
 use rocetop_parsers::ib::opcode::{Opcode, Operation, Traits, Transport};
 use rocetop_parsers::{Addr, Bytes, Facts, Nanos, Psn, Qpn};
@@ -454,12 +454,6 @@ pub(crate) fn message_bytes(facts: &Facts, traits: Traits) -> Bytes {
     Bytes(if traits.has(Traits::REQUEST) { u64::from(bytes) } else { 0 })
 }
 
-/// A forward jump of at least this many PSNs to the start of a message is a new QP. 65,536 packets of 4 KiB are 268 MB
-/// lost in one piece, more than a switch buffers (64-128 MB a chip in what fabric builders publish).
-const AHEAD: i32 = 1 << 16;
-/// A backward jump beyond this is a new QP. The most in flight on a published path is 1.5 GB (400G x 30 ms, 3,000 km),
-/// 366,000 packets of 4 KiB.
-const BACK: i32 = 1 << 19;
 /// An answer that tells flows apart names one of this many latest PSNs: more than a window of 16 MB in 4 KiB packets, and
 /// the PSN of a stranger is among them once in 4,096 times.
 const RECENT: i32 = 1 << 12;

@@ -7,6 +7,7 @@ use rocetop_parsers::fold::numbered;
 use rocetop_parsers::ib::opcode::Transport;
 use rocetop_parsers::{Addr, Bytes, Nanos, Qpn};
 
+use crate::counted::View;
 use crate::detect::{self, Findings};
 use crate::engine::Engine;
 use crate::engine::Focus;
@@ -43,6 +44,8 @@ pub struct Ledger<'a> {
     agreed: HashMap<(Addr, Addr, Qpn), Vec<(FrameNo, u32)>>,
     /// Names of the files, where there are several.
     files: Vec<String>,
+    /// The flows, where they came counted; then there are no others.
+    counted: Option<View<'a>>,
 }
 
 impl<'a> Ledger<'a> {
@@ -62,7 +65,10 @@ impl<'a> Ledger<'a> {
             }));
         }
         let (exchanges, agreed) = exchanges(engine);
-        let mut ledger = Self { engine, order, ids, connections: Vec::new(), mirror_copies, exchanges, agreed, files };
+        let known = exchanges.iter().filter_map(|&seat| exchange_at(engine, seat));
+        let counted = engine.counts().map(|counts| View::new(counts, known));
+        let connections = Vec::new();
+        let mut ledger = Self { engine, order, ids, connections, mirror_copies, exchanges, agreed, files, counted };
         let engine = ledger.engine;
         ledger.order.sort_unstable_by_key(|&seat| flow_at(engine, seat).map(|f| f.first_frame));
         for id in 0..ledger.order.len() as u32 {
@@ -94,13 +100,19 @@ impl<'a> Ledger<'a> {
     /// Number of flows.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.order.len()
+        self.counted.as_ref().map_or(self.order.len(), View::len)
+    }
+
+    /// Whether flows came counted: then [`NEEDS_PACKETS`](crate::counted::NEEDS_PACKETS) are not known, and nothing is found.
+    #[must_use]
+    pub fn is_counted(&self) -> bool {
+        self.counted.is_some()
     }
 
     /// Whether no flow was seen.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.order.is_empty()
+        self.len() == 0
     }
 
     /// Sums over all frames.
@@ -109,16 +121,17 @@ impl<'a> Ledger<'a> {
         let t: &Totals = self.engine.totals();
         let [not_ect, ect1, ect0, ce] = t.ecn;
         let [ok, bad, unknown] = t.icrc;
+        let old = self.counted.as_ref().map_or(0, View::rocev1);
         TotalsReport {
             frames: t.frames(),
             bytes: t.bytes.0,
-            roce_frames: t.rocev2,
-            rocev1_frames: t.rocev1,
+            roce_frames: t.rocev2.saturating_sub(old),
+            rocev1_frames: t.rocev1 + old,
             infiniband_frames: t.infiniband,
             pfc_frames: t.pause,
             other_frames: t.other,
             undecodable_frames: t.undecodable,
-            mirror_copies: self.mirror_copies,
+            mirror_copies: self.mirror_copies + self.counted.as_ref().map_or(0, View::copies),
             wild: self.engine.shards().iter().map(|s| s.wild).sum(),
             icrc: IcrcReport { ok, bad, unknown },
             ecn: EcnReport { not_ect, ect0, ect1, ce },
@@ -226,12 +239,15 @@ impl<'a> Ledger<'a> {
 
     /// All flows, by id.
     pub fn flows(&self) -> impl Iterator<Item = FlowReport> + '_ {
-        (0..self.order.len() as u32).filter_map(|id| self.flow(id))
+        (0..self.len() as u32).filter_map(|id| self.flow(id))
     }
 
     /// The flow with this id.
     #[must_use]
     pub fn flow(&self, id: u32) -> Option<FlowReport> {
+        if let Some(view) = &self.counted {
+            return view.flow(id);
+        }
         let &seat = self.order.get(id as usize)?;
         let flow = flow_at(self.engine, seat)?;
         let (_, connection) = self.at(seat)?;
@@ -252,14 +268,15 @@ impl<'a> Ledger<'a> {
 
     /// All connections, by id.
     pub fn connections(&self) -> impl Iterator<Item = ConnectionReport> + '_ {
-        (0u32..).zip(&self.connections).filter_map(|(id, &first)| {
+        let counted = self.counted.iter().flat_map(View::connections);
+        counted.chain((0u32..).zip(&self.connections).filter_map(|(id, &first)| {
             let &seat = self.order.get(first as usize)?;
             let flow = flow_at(self.engine, seat)?;
             let peer = self.at((seat.0, flow.peer)).filter(|&(_, connection)| connection == id);
             let flows = std::iter::once(first).chain(peer.map(|(flow, _)| flow)).collect();
             let paired_by = if peer.is_some() { flow.grade } else { Grade::Unpaired };
             Some(ConnectionReport { id, flows, paired_by })
-        })
+        }))
     }
 }
 

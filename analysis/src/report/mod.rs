@@ -273,6 +273,11 @@ pub struct NaksReport {
 }
 
 impl NaksReport {
+    pub(crate) fn of(by_code: [u32; 4], other: u32) -> Self {
+        let [psn_sequence_error, invalid_request, remote_access_error, remote_operational_error] = by_code;
+        Self { psn_sequence_error, invalid_request, remote_access_error, remote_operational_error, other }
+    }
+
     /// All of them.
     #[must_use]
     pub fn total(&self) -> u64 {

@@ -3,9 +3,12 @@
 mod bins;
 pub(crate) mod mix;
 pub mod pauses;
+pub mod pulse;
 
 pub use bins::Bins;
+pub use pulse::Pulse;
 
+use rocetop_parsers::abi::Totals as Frames;
 use rocetop_parsers::facts::Class;
 use rocetop_parsers::ib::opcode::Opcode;
 use rocetop_parsers::{Bytes, Nanos};
@@ -100,6 +103,27 @@ impl Totals {
             bump(&mut self.icrc, packet.icrc as usize);
             bump(self.opcodes.as_mut(), usize::from(packet.facts.opcode.0));
         }
+    }
+
+    /// Adds frames that a kernel counted: all, or those that have no BTH and are no pause.
+    pub(crate) fn counted(&mut self, frames: &Frames, at: Nanos, all: bool) {
+        self.undecodable += frames.undecodable;
+        self.other += frames.other();
+        self.bytes += Bytes(frames.bytes.saturating_sub(frames.named_bytes));
+        if !all {
+            return;
+        }
+        self.last = self.last.max(at);
+        self.bytes += Bytes(frames.named_bytes);
+        self.pause += frames.pauses;
+        // Which version of RoCE each is of is known where flows are.
+        self.rocev2 += frames.roce();
+        if frames.roce() != 0 {
+            self.rate.add(at, Bytes(frames.named_bytes));
+        }
+        sum(&mut self.ecn, &frames.ecn);
+        sum(&mut self.icrc, &[0, 0, frames.roce()]);
+        sum(self.opcodes.as_mut(), &frames.opcodes);
     }
 
     pub(crate) fn undecodable(&mut self, wire: Bytes) {

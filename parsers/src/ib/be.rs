@@ -35,14 +35,17 @@ pub(crate) const fn get64<const AT: usize, const N: usize>(b: &[u8; N]) -> u64 {
 /// The 128 bits at `AT`, as they are.
 #[inline(always)]
 pub(crate) const fn get128<const AT: usize, const N: usize>(b: &[u8; N]) -> [u8; 16] {
+    // In two halves: the kernel's compiler copies arrays byte by byte.
     const { assert!(AT + 16 <= N) };
-    let mut out = [0; 16];
+    let mut low = [0; 8];
+    let mut high = [0; 8];
     let mut i = 0;
-    while i < 16 {
-        out[i] = b[AT + i];
+    while i < 8 {
+        high[i] = b[AT + i];
+        low[i] = b[AT + 8 + i];
         i += 1;
     }
-    out
+    ((u64::from_be_bytes(high) as u128) << 64 | u64::from_be_bytes(low) as u128).to_be_bytes()
 }
 
 /// Writes `V` bytes at `AT`.

@@ -1,6 +1,6 @@
 //! The InfiniBand transport: LRH and GRH, BTH, extended headers, management datagrams.
 
-mod be;
+pub(crate) mod be;
 
 pub mod aeth;
 pub mod atomic_ack_eth;

@@ -119,7 +119,7 @@ pub fn fill<W: Window + ?Sized>(frame: &W, at: usize, end: usize, facts: &mut Fa
 
     if usize::from(layout.len) == Bth::LEN {
         facts.flags = facts.flags.with(Flags::EXTENDED);
-    } else if past <= room && past <= frame.len() {
+    } else if past <= room && frame.holds(past) {
         extended(frame, at, layout, facts);
     }
     Ok(())

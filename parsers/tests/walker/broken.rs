@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use rocetop_parsers::cut::Layer;
+use rocetop_parsers::dissect::is_plain;
 use rocetop_parsers::facts::{Flags, Tunnel};
 use rocetop_parsers::{Class, Facts, Link, dissect};
 
@@ -12,6 +13,9 @@ const LINKS: [Link; 6] =
 
 /// Walks `bytes` at both depths in use and checks what holds of every answer.
 fn plausible(bytes: &[u8], link: Link) -> [Option<Facts>; 2] {
+    if link == Link::Ethernet && is_plain(bytes) {
+        assert_eq!(dissect::<0, _>(bytes, link).map(|facts| facts.class), Ok(Class::Other), "{bytes:02x?}");
+    }
     [dissect::<0, _>(bytes, link), dissect::<2, _>(bytes, link)].map(|answer| match answer {
         Ok(facts) => {
             // In a tunnel, the outer packet's end may cut the inner one too.

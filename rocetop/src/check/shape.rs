@@ -150,6 +150,7 @@ fn capture() -> CaptureSummary {
         complete: true,
         problem: Some(String::new()),
         stopped: false,
+        watched: None,
     }
 }
 

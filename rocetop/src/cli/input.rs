@@ -43,13 +43,7 @@ impl Input {
     /// # Errors
     /// A filter that is not valid.
     pub(super) fn options(&self, stories: bool) -> anyhow::Result<(Options, Stop)> {
-        let stop = Stop::new();
-        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-            // The first asks for the results so far, the second does not wait for them.
-            signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, stop.flag())
-                .and_then(|_| signal_hook::flag::register(signal, stop.flag()))
-                .context("cannot listen for Ctrl-C")?;
-        }
+        let stop = listen()?;
         let options = Options {
             threads: self.threads,
             engine: Config {
@@ -57,6 +51,7 @@ impl Input {
                 idle: self.idle.map(|s| Nanos(s.saturating_mul(1_000_000_000))),
                 stories,
                 focus: None,
+                counted: false,
             },
             filter: self.filter.as_deref().map(Filter::new).transpose()?,
         };
@@ -128,6 +123,21 @@ impl Input {
     pub(super) fn read_once(&self) -> Option<&Path> {
         self.files.iter().map(PathBuf::as_path).find(|path| reads_once(path))
     }
+}
+
+/// The flag that Ctrl-C and SIGTERM set.
+///
+/// # Errors
+/// The system's.
+pub(super) fn listen() -> anyhow::Result<Stop> {
+    let stop = Stop::new();
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        // The first asks for the results so far, the second does not wait for them.
+        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, stop.flag())
+            .and_then(|_| signal_hook::flag::register(signal, stop.flag()))
+            .context("cannot listen for Ctrl-C")?;
+    }
+    Ok(stop)
 }
 
 /// Names the captures that were not read to their end, on standard error.

@@ -4,6 +4,8 @@ pub mod analyze;
 pub mod check;
 pub mod explain;
 pub mod input;
+#[cfg(target_os = "linux")]
+pub mod live;
 mod taps;
 mod write;
 
@@ -45,6 +47,8 @@ enum Command {
     Analyze(analyze::Args),
     Check(check::Args),
     Explain(explain::Args),
+    #[cfg(target_os = "linux")]
+    Live(live::Args),
 }
 
 impl Cli {
@@ -57,6 +61,8 @@ impl Cli {
             Command::Analyze(args) => analyze::run(&args),
             Command::Check(args) => check::run(&args),
             Command::Explain(args) => explain::run(&args),
+            #[cfg(target_os = "linux")]
+            Command::Live(args) => live::run(&args),
         }
     }
 }

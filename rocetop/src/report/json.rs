@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::io::{self, Write};
 
 use rocetop_analysis::Ledger;
+use rocetop_analysis::counted::NEEDS_PACKETS;
 use rocetop_analysis::detect::Findings;
 use rocetop_analysis::report::{ConnectionReport, FlowReport};
 use serde::ser::SerializeStruct;
@@ -45,18 +46,47 @@ impl Serialize for Report<'_> {
         report.serialize_field("schema", SCHEMA)?;
         report.serialize_field("captures", self.captures)?;
         report.serialize_field("totals", &self.ledger.totals())?;
-        report.serialize_field("flows", &Each(Cell::new(Some(self.flows()))))?;
+        report.serialize_field("flows", &Each(Cell::new(Some(self.flows().map(|flow| self.known(flow))))))?;
         report.serialize_field("connections", &Each(Cell::new(Some(self.connections()))))?;
         report.serialize_field("cm", &Each(Cell::new(Some(self.ledger.exchanges()))))?;
         report.serialize_field("more_cm", &self.ledger.more_exchanges())?;
         report.serialize_field("pauses", &self.ledger.pauses())?;
         report.serialize_field("taps", &[(); 0])?;
-        report.serialize_field("findings", &self.found.list)?;
+        // Detectors judge packets: of sums nothing is found, and not that there is nothing.
+        let found = (!self.ledger.is_counted()).then_some(&self.found.list);
+        report.serialize_field("findings", &found)?;
         report.end()
     }
 }
 
+/// A flow, as far as it is known.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Known {
+    Whole(Box<FlowReport>),
+    /// What needs packets is null.
+    Counted(serde_json::Value),
+    /// Cannot be written.
+    None,
+}
+
 impl Report<'_> {
+    fn known(&self, flow: FlowReport) -> Known {
+        if !self.ledger.is_counted() {
+            return Known::Whole(Box::new(flow));
+        }
+        let behind = flow.requests.behind != 0;
+        let Ok(mut value) = serde_json::to_value(flow) else { return Known::None };
+        // Messages that were sent again are counted again.
+        let messages = behind.then_some("/requests/messages");
+        for pointer in NEEDS_PACKETS.into_iter().chain(messages) {
+            if let Some(figure) = value.pointer_mut(pointer) {
+                *figure = serde_json::Value::Null;
+            }
+        }
+        Known::Counted(value)
+    }
+
     pub(super) fn connections(&self) -> impl Iterator<Item = ConnectionReport> + '_ {
         self.ledger.connections().filter(|c| {
             let flows = || c.flows.iter().filter_map(|&f| self.ledger.flow(f)).collect::<Vec<_>>();

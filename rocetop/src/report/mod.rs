@@ -1,6 +1,8 @@
 //! What a run is shown as. One file a form: [`json`] for programs, [`text`] for people.
 
 pub mod json;
+#[cfg(target_os = "linux")]
+pub mod seconds;
 pub mod select;
 pub mod taps;
 pub mod text;

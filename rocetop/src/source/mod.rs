@@ -37,5 +37,5 @@ pub use frame::Frame;
 pub use input::reads_once;
 pub use shared::SharedFile;
 pub use stop::Stop;
-pub use summary::{CaptureSummary, Problem};
+pub use summary::{CaptureSummary, Fidelity, Problem, Watched};
 pub use timeline::Timeline;

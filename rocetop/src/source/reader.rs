@@ -305,6 +305,7 @@ impl Reader {
             complete: problem.is_none(),
             stopped: matches!(problem, Some(Problem::Stopped { .. })) && self.input.is_live(),
             problem: problem.map(ToString::to_string),
+            watched: None,
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 
+use rocetop_analysis::counted::NEEDS_PACKETS;
 use rocetop_parsers::{Bytes, Nanos};
 use serde::{Serialize, Serializer};
 
@@ -36,6 +37,63 @@ pub struct CaptureSummary {
     /// It would have gone on, but somebody asked for the end: of a live pipe the usual one.
     #[serde(skip)]
     pub stopped: bool,
+    /// How it was watched; `None` for a file or a pipe.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub watched: Option<Watched>,
+}
+
+/// An interface that was watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Watched {
+    /// Through what.
+    pub source: &'static str,
+    /// Frames that passed and that the system had no room for; `None` where it does not tell.
+    pub drops: Option<u64>,
+    /// What the figures are worth; `None` where nobody can say.
+    pub fidelity: Option<Fidelity>,
+    /// How, where there are several ways.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<&'static str>,
+    /// Figures of a flow that are not known, as only packets tell them and flows came counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub needs_packets: Option<&'static [&'static str]>,
+    /// Packets in the sums over all frames that no flow has: the kernel's table was full.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unlisted: u64,
+    /// Frames that were to be looked at and that the kernel's ring had no room for. They are counted all the same.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unshown: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+/// What figures are worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fidelity {
+    /// Every packet was seen.
+    Exact,
+    /// Not all were.
+    Sampled,
+}
+
+impl Watched {
+    /// The same with so many left out, at the end, of packets or of what was counted.
+    pub(crate) fn with(self, drops: Option<u64>, counted: bool) -> Self {
+        let needs_packets = if counted { Some(&NEEDS_PACKETS[..]) } else { None };
+        let Self { source, mode, unlisted, unshown, .. } = self;
+        Self { mode, unlisted, unshown, needs_packets, ..Self::new(source, drops) }
+    }
+
+    /// What was seen of everything, with so many left out.
+    #[must_use]
+    pub fn new(source: &'static str, drops: Option<u64>) -> Self {
+        let fidelity = drops.map(|n| if n == 0 { Fidelity::Exact } else { Fidelity::Sampled });
+        Self { source, drops, fidelity, mode: None, needs_packets: None, unlisted: 0, unshown: 0 }
+    }
 }
 
 impl CaptureSummary {
@@ -140,9 +198,20 @@ impl Tally {
         self.frames += 1;
         self.bytes += Bytes(u64::from(wire_len));
         if let Some(ts) = ts {
-            self.first = self.first.min(ts);
-            self.last = self.last.max(ts);
+            self.saw(ts);
         }
+    }
+
+    /// Counts frames that were counted elsewhere.
+    pub(crate) fn count(&mut self, frames: u64, bytes: Bytes) {
+        self.frames += frames;
+        self.bytes += bytes;
+    }
+
+    /// Takes in the time of a frame.
+    pub(crate) fn saw(&mut self, at: Nanos) {
+        self.first = self.first.min(at);
+        self.last = self.last.max(at);
     }
 
     /// The earliest and the latest stamp, if there was one.
@@ -175,6 +244,7 @@ mod tests {
             complete: true,
             problem: None,
             stopped: false,
+            watched: None,
         };
         let text = "{\"path\":\"a.pcap\",\"format\":\"pcap\",\"link_type\":\"EN10MB\",\"frames\":2,\"bytes\":120,\
                     \"first_ns\":1,\"last_ns\":null,\"complete\":true,\"problem\":null}";

@@ -2,6 +2,7 @@
 //! depend on the machine, and a reader judges them.
 
 pub(crate) mod crc;
+mod ebpf;
 pub(crate) mod generate;
 mod measure;
 mod model;
@@ -15,6 +16,8 @@ use anyhow::{Result, bail};
 use crate::sh;
 use generate::{FLOOD, LARGE, MANY, PREFIX, Plan, SMALL};
 use measure::{Cost, Line, interleaved};
+
+pub(crate) const ARGS: &str = "[analyze | ebpf | model]";
 
 /// Runs of each command; the median counts.
 const ROUNDS: usize = 7;
@@ -36,11 +39,12 @@ struct Bench {
 pub(crate) fn run(args: &[String]) -> Result<bool> {
     match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         [] | ["analyze"] => analyze(),
+        ["ebpf"] => ebpf::run(),
         ["model"] => {
             print!("{}", table(&model::run()?));
             Ok(true)
         }
-        other => bail!("bench knows `analyze` and `model`, not `{}`", other.join(" ")),
+        other => bail!("bench knows `analyze`, `ebpf` and `model`, not `{}`", other.join(" ")),
     }
 }
 

@@ -118,6 +118,14 @@ impl<W: Write> Writer<W> {
         self.end(self.block.len() != bare)
     }
 
+    /// Hands what was written so far to whoever is behind the writer.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
     /// Ends the file: all of it is handed to the writer.
     ///
     /// # Errors

@@ -25,11 +25,14 @@ pub(super) struct Trouble {
     fatal_naks: u64,
     rnr_naks: u64,
     icrc_bad: u64,
+    fill_unknown: bool,
 }
 
 impl Trouble {
-    fn of(flow: &FlowReport) -> Self {
+    fn of(flow: &FlowReport, counted: bool) -> Self {
         Self {
+            // Of sums nobody knows which gaps were filled.
+            fill_unknown: counted,
             again: flow.requests.seen_again,
             gaps: flow.requests.gaps,
             gap_psns: flow.requests.gap_psns,
@@ -54,6 +57,7 @@ impl Trouble {
         self.fatal_naks += other.fatal_naks;
         self.rnr_naks += other.rnr_naks;
         self.icrc_bad += other.icrc_bad;
+        self.fill_unknown |= other.fill_unknown;
     }
 
     fn weight(&self) -> u64 {
@@ -70,6 +74,7 @@ impl Trouble {
     pub(super) fn words(&self) -> Vec<String> {
         let gaps = || {
             let filled = match self.never_seen {
+                _ if self.fill_unknown => "filled or not needs packets".to_owned(),
                 0 => "all filled later".to_owned(),
                 n => format!("{} never seen", count(n)),
             };
@@ -96,11 +101,14 @@ pub(super) struct Story {
     pub(super) troubled: u64,
     pub(super) trouble: Trouble,
     pub(super) blocks: Vec<Block>,
+    /// Flows came counted: what needs packets is not known.
+    pub(super) counted: bool,
 }
 
 impl Story {
     pub(super) fn of(ledger: &Ledger<'_>, shown: &Shown) -> Self {
-        let mut story = Self { connections: 0, troubled: 0, trouble: Trouble::default(), blocks: Vec::new() };
+        let counted = ledger.is_counted();
+        let mut story = Self { connections: 0, troubled: 0, trouble: Trouble::default(), blocks: Vec::new(), counted };
         for connection in ledger.connections() {
             let flows: Vec<FlowReport> = connection.flows.iter().filter_map(|&id| ledger.flow(id)).collect();
             if !shown.chosen.fits(&flows) {
@@ -108,12 +116,12 @@ impl Story {
             }
             let mut trouble = Trouble::default();
             for flow in &flows {
-                trouble.add(&Trouble::of(flow));
+                trouble.add(&Trouble::of(flow, counted));
             }
             story.connections += 1;
-            story.troubled += u64::from(trouble != Trouble::default());
+            story.troubled += u64::from(trouble.weight() != 0);
             story.trouble.add(&trouble);
-            story.blocks.push(Block { trouble, connection, flows });
+            story.blocks.push(Block { trouble, connection, flows, counted });
             // Now and then, so that a million connections take no more memory than a few.
             if story.blocks.len() > shown.top.saturating_mul(2).saturating_add(64) {
                 story.keep(shown.top);
@@ -134,6 +142,7 @@ pub(super) struct Block {
     trouble: Trouble,
     connection: ConnectionReport,
     flows: Vec<FlowReport>,
+    counted: bool,
 }
 
 impl Block {
@@ -147,7 +156,7 @@ impl Block {
 
     /// Whether something is wrong with it.
     pub(super) fn is_troubled(&self) -> bool {
-        self.trouble != Trouble::default()
+        self.trouble.weight() != 0
     }
 
     /// Its number.
@@ -177,9 +186,9 @@ impl Block {
         figures.push(paired(self.connection.paired_by, flow.transport).to_owned());
         page.figures(HEAD, &format!("#{:<3} ", self.connection.id), &figures)?;
         page.figures(PLAIN, "     ", &self.shared())?;
-        direction(page, "  -> ", flow)?;
+        direction(page, "  -> ", flow, self.counted)?;
         match back {
-            Some(back) => direction(page, "  <- ", back),
+            Some(back) => direction(page, "  <- ", back, self.counted),
             None => Ok(()),
         }
     }
@@ -227,13 +236,18 @@ fn paired(grade: Grade, transport: &str) -> &'static str {
     }
 }
 
-fn direction<W: Write>(page: &mut Page<'_, W>, label: &str, flow: &FlowReport) -> io::Result<()> {
+fn direction<W: Write>(page: &mut Page<'_, W>, label: &str, flow: &FlowReport, counted_only: bool) -> io::Result<()> {
     let r = &flow.requests;
     let mut figures = vec![counted(flow.packets, "packet"), bytes(flow.bytes)];
     if flow.packets > 1 {
         figures.push(duration(flow.last_ns.saturating_sub(flow.first_ns)));
     }
-    if r.messages != 0 {
+    if counted_only {
+        // What was sent again is among them.
+        if r.messages != 0 && r.behind == 0 {
+            figures.push(counted(r.messages, "message"));
+        }
+    } else if r.messages != 0 {
         // "20 messages of 164 kB" would read as the size of each.
         let in_all = if r.messages == 1 { "" } else { " in all" };
         figures.push(format!("{} ({}{in_all})", counted(r.messages, "message"), bytes(r.message_bytes)));
@@ -258,7 +272,7 @@ fn direction<W: Write>(page: &mut Page<'_, W>, label: &str, flow: &FlowReport) -
         figures.push(format!("{} copies left out", count(flow.mirror_copies)));
     }
     page.figures(PLAIN, label, &figures)?;
-    let words = Trouble { naks: 0, fatal_naks: 0, ..Trouble::of(flow) }.words();
+    let words = Trouble { naks: 0, fatal_naks: 0, ..Trouble::of(flow, counted_only) }.words();
     let naks = [
         (flow.naks.psn_sequence_error, "PSN sequence error"),
         (flow.naks.invalid_request, "invalid request"),

@@ -22,6 +22,17 @@ pub(super) fn rate(bytes: u64, ns: u64) -> Option<String> {
     (ns != 0).then(|| scaled(bytes as f64 * 8e9 / ns as f64, &["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"]))
 }
 
+/// Gigabits a second with two digits behind the point: `12.34`.
+pub(crate) fn gigabits(bytes: u64, ns: u64) -> String {
+    format!("{:.2}", bytes as f64 * 8.0 / ns.max(1) as f64)
+}
+
+/// A time of day, UTC: `16:43:48`.
+pub(crate) fn clock(ns: u64) -> String {
+    let seconds = ns / 1_000_000_000 % 86_400;
+    format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
+}
+
 /// A length of time: `850 ns`, `12.3 us`, `1.72 s`, `2 h 05 min`.
 pub(super) fn duration(ns: u64) -> String {
     let seconds = ns / 1_000_000_000;

@@ -17,7 +17,7 @@ use self::connections::Story;
 use self::figures::{bars, bytes, count, counted, duration, rate, share, time};
 use self::page::{BAD, DIM, GOOD, HEAD, PLAIN, Page};
 use super::select::Selection;
-use crate::source::CaptureSummary;
+use crate::source::{CaptureSummary, Watched};
 
 /// Captures that are all named.
 const FILES: usize = 8;
@@ -90,12 +90,50 @@ fn captured<W: Write>(page: &mut Page<'_, W>, capture: &CaptureSummary) -> io::R
     } else {
         page.figures(PLAIN, "  ", &figures)?;
     }
+    if let Some(watched) = &capture.watched {
+        watching(page, watched)?;
+    }
     match &capture.problem {
         Some(problem) => {
             let rest = if capture.frames == 0 { "" } else { " What comes before is analysed." };
             page.words(BAD, "  ", &format!("Not complete: {problem}.{rest}"))
         }
         None => Ok(()),
+    }
+}
+
+/// Through what an interface was watched, and what its figures are worth.
+fn watching<W: Write>(page: &mut Page<'_, W>, watched: &Watched) -> io::Result<()> {
+    let source = match watched.mode {
+        Some(mode) => format!("{} ({mode})", watched.source),
+        None => watched.source.to_owned(),
+    };
+    if watched.needs_packets.is_some() {
+        let counted = match watched.unlisted {
+            0 => format!("Through {source}, counted in the kernel: figures of flows are exact."),
+            n => format!(
+                "Through {source}, counted in the kernel, whose table of flows was full: {} belong to flows that are not here.",
+                counted(n, "packet")
+            ),
+        };
+        return page.words(if watched.unlisted == 0 { PLAIN } else { BAD }, "  ", &counted);
+    }
+    match watched.drops {
+        Some(0) => {
+            page.words(PLAIN, "  ", &format!("Through {source}, every frame: none was dropped. Figures are exact."))
+        }
+        Some(n) => {
+            let lost = format!(
+                "Through {source}, which had no room for {}: figures are too low, and gaps may be of its making.",
+                counted(n, "frame")
+            );
+            page.words(BAD, "  ", &lost)
+        }
+        None => {
+            let text =
+                format!("Through {source}; nobody tells whether frames were dropped, so gaps may be of its making.");
+            page.words(PLAIN, "  ", &text)
+        }
     }
 }
 
@@ -201,11 +239,17 @@ fn verdict<W: Write>(
         return page.words(BAD, "", "No connection fits the selection.");
     } else if story.troubled == 0 {
         let style = if gone == 0 && !alarming { GOOD } else { PLAIN };
+        let repeats = if story.counted { "" } else { "no repeats, " };
         let but = if alarming { ", and yet not all is well:" } else { "." };
-        page.words(style, "", &format!("{connections}: no gaps, no repeats, no NAKs{but}"))?;
+        page.words(style, "", &format!("{connections}: no gaps, {repeats}no NAKs{but}"))?;
     } else {
         let of = format!("{} of {connections} in trouble: ", count(story.troubled));
         page.words(BAD, "", &(of + &story.trouble.words().join(", ") + "."))?;
+    }
+    if story.counted {
+        let not =
+            "Repeats, what gaps were filled, stories and findings need packets: leave out --counters to see them.";
+        page.words(PLAIN, "", not)?;
     }
     if t.ecn.ce + t.cnp != 0 {
         let rdma = t.roce_frames + t.rocev1_frames + t.infiniband_frames;
@@ -249,6 +293,7 @@ fn more<W: Write>(page: &mut Page<'_, W>, story: &Story, found: &Findings, shown
     page.words(DIM, "", "See also: --qpn N or --host A for some connections, --json for every figure.")?;
     if let Some((block, flow)) = story.blocks.first().and_then(|b| Some((b, b.flows().first()?)))
         && block.is_troubled()
+        && !story.counted
     {
         page.words(DIM, "", &format!("--flow {} tells the story of #{}.", flow.id, block.id()))?;
     }

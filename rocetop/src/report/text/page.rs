@@ -41,7 +41,12 @@ impl<'a, W: Write> Page<'a, W> {
 
     /// A line as it is, however long: something to copy.
     pub(crate) fn verbatim(&mut self, line: &str) -> io::Result<()> {
-        self.line(PLAIN, line)
+        self.verbatim_in(PLAIN, line)
+    }
+
+    /// The same in a style.
+    pub(crate) fn verbatim_in(&mut self, style: Style, line: &str) -> io::Result<()> {
+        self.line(style, line)
     }
 
     /// Figures side by side, two spaces apart; one is never broken.

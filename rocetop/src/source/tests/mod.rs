@@ -95,6 +95,7 @@ fn reads_a_file_and_sums_it_up() {
         complete: true,
         problem: None,
         stopped: false,
+        watched: None,
     };
     assert_eq!(timeline.summaries(), [expected]);
 }

@@ -1,0 +1,85 @@
+//! The path MTU of a flow, as far as its packets tell: a READ's span in PSNs depends on it.
+
+use crate::units::Psn;
+
+/// What is known of the path MTU that a READ's span in PSNs depends on.
+///
+/// A CM exchange or the payload of a First or Middle packet settles it; until then each READ whose successor's PSN is
+/// seen narrows the five that IBTA allows (IBTA 9.7.2: a READ takes ceil(length / PMTU) PSNs, at least one).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Mtu {
+    known: u16,
+    candidates: u16,
+}
+
+impl Default for Mtu {
+    fn default() -> Self {
+        Self::NEW
+    }
+}
+
+impl Mtu {
+    pub(super) const NEW: Self = Self { known: 0, candidates: 0b1_1111 };
+
+    /// The path MTU in bytes, once it is known.
+    #[must_use]
+    #[inline(always)]
+    pub const fn get(self) -> Option<u32> {
+        match (self.known, self.candidates) {
+            (0, c) if c.count_ones() == 1 => Some(256 << c.trailing_zeros()),
+            (0, _) => None,
+            (n, _) => Some(n as u32),
+        }
+    }
+
+    /// A payload that fills a packet (First or Middle), or the CM's word: the largest counts.
+    #[inline(always)]
+    pub fn learn(&mut self, bytes: u32) {
+        if bytes > u32::from(self.known) {
+            self.known = bytes.min(u32::from(u16::MAX)) as u16;
+        }
+    }
+
+    /// PSNs that a READ of `length` bytes takes, fewest and most under what is known.
+    #[must_use]
+    #[inline(always)]
+    pub fn spans(self, length: u32) -> (u32, u32) {
+        match self.get() {
+            Some(mtu) => (span(length, mtu), span(length, mtu)),
+            None => {
+                let largest = 256 << (15u32.saturating_sub(self.candidates.leading_zeros()) & 7);
+                let smallest = 256 << (self.candidates.trailing_zeros() & 7);
+                (span(length, largest), span(length, smallest))
+            }
+        }
+    }
+
+    /// Whether `bytes` may be the whole packets of so many PSNs.
+    #[inline(always)]
+    pub(super) fn divides(self, bytes: u32, psns: i32) -> bool {
+        (0..5).any(|bit| self.candidates & 1 << bit != 0 && i64::from(psns) * (256 << bit) == i64::from(bytes))
+    }
+
+    /// Keeps only the MTUs under which a READ of `length` takes `psns`, if there are any.
+    #[inline(always)]
+    pub fn narrow(&mut self, length: u32, psns: u32) {
+        let fits = (0..5).filter(|bit| span(length, 256 << bit) == psns).fold(0, |all, bit| all | 1 << bit);
+        if self.candidates & fits != 0 {
+            self.candidates &= fits;
+        }
+    }
+}
+
+/// PSNs of a READ of `length` bytes under this path MTU: ceil(length / mtu), at least one (IBTA 9.7.2). More than half
+/// of all PSNs are never out at once (IBTA 9.7.2), whatever a length field says.
+#[inline(always)]
+pub(super) const fn span(length: u32, mtu: u32) -> u32 {
+    // The kernel has no panic for a division by zero, so none may be left in the code.
+    let Some(whole) = length.checked_div(mtu) else { return 1 };
+    match whole + (whole * mtu != length) as u32 {
+        0 => 1,
+        n if n > Psn::WINDOW => Psn::WINDOW,
+        n => n,
+    }
+}
