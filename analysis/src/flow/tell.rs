@@ -10,7 +10,7 @@ use crate::event::{FrameNo, Packet};
 use crate::flow::Flow;
 use crate::flow::copies::Double;
 use crate::report::FrameRef;
-use crate::story::{Answer, Around, Mark, Request, Sight, Stamp, Story, StoryReport, Telling, hops};
+use crate::story::{Answer, Around, Mark, Part, Request, Sight, Stamp, Story, StoryReport, Telling, hops};
 
 /// What the first request of a flow starts and ends.
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,18 +18,35 @@ pub(crate) struct Opening {
     starts: bool,
     ends: bool,
     ack_req: bool,
+    /// Payload; of a READ or an atomic what it asks for. `None` where the frame was cut before that.
+    bytes: Option<u32>,
 }
 
 impl Opening {
     #[inline(always)]
     pub(crate) fn of(facts: &Facts, traits: Traits) -> Self {
+        let read = facts.opcode.operation() == Operation::READ_REQ;
         Self {
             starts: traits.has(Traits::STARTS),
             ends: traits.has(Traits::ENDS),
             // What a READ or an atomic asks for is an answer of another kind.
-            ack_req: facts.flags.has(Flags::ACK_REQ)
-                && !traits.has(Traits::ATOMIC_ETH)
-                && facts.opcode.operation() != Operation::READ_REQ,
+            ack_req: facts.flags.has(Flags::ACK_REQ) && !traits.has(Traits::ATOMIC_ETH) && !read,
+            bytes: match traits.has(Traits::ATOMIC_ETH) {
+                true => Some(ATOMIC),
+                false if read => facts.flags.has(Flags::EXTENDED).then_some(facts.dma_len),
+                false => Some(facts.payload),
+            },
+        }
+    }
+
+    /// What the request says of its message's size, where full packets carry `mtu` bytes.
+    #[inline(always)]
+    fn part(&self, mtu: Option<u32>) -> Part {
+        match (self.starts, self.ends, self.bytes) {
+            (true, true, Some(bytes)) => Part::Whole(bytes),
+            (true, false, _) => Part::First,
+            (false, true, Some(bytes)) => Part::Last(bytes, mtu),
+            _ => Part::Middle,
         }
     }
 }
@@ -61,7 +78,8 @@ impl Flow {
                 return;
             }
             let read = facts.opcode.operation() == Operation::READ_REQ;
-            let Opening { starts, ends, ack_req } = Opening::of(facts, traits);
+            let says = Opening::of(facts, traits);
+            let Opening { starts, ends, ack_req, .. } = says;
             let span =
                 if read && facts.flags.has(Flags::EXTENDED) { self.counters.mtu.spans(facts.dma_len).0 } else { 1 };
             let stamp = Stamp { psn: facts.psn + (span - 1), at: packet.at, starts, ends, ack_req };
@@ -69,7 +87,12 @@ impl Flow {
             let answered = self.peer != crate::flow::NONE && reliable;
             let twin = double == Double::AtOnce;
             let request = Request { mark, psn: facts.psn, stamp, sight, read, twin, answered, reliable };
-            self.story_from_first(telling.closely).request(&request, telling);
+            let part = says.part(self.counters.mtu.get());
+            let story = self.story_from_first(telling.closely);
+            if sight != Sight::Again {
+                story.measure(facts.psn, part);
+            }
+            story.request(&request, telling);
         } else if let Some(peer) = peer
             && peer.counters.has_requests()
             && let Some(answer) = answer(facts, traits, missing)
@@ -86,11 +109,18 @@ impl Flow {
     /// The story, begun with the first request if it was not yet.
     #[inline(always)]
     fn story_from_first(&mut self, closely: bool) -> &mut Story {
-        let Opening { starts, ends, ack_req } = self.opening;
+        let story = self.story.take().unwrap_or_else(|| Box::new(self.begin(closely)));
+        self.story.insert(story)
+    }
+
+    /// The story as the first request leaves it.
+    fn begin(&self, closely: bool) -> Story {
+        let Opening { starts, ends, ack_req, .. } = self.opening;
         let (psn, at) = (self.counters.first_psn, self.counters.first);
         let first = Mark { frame: self.first_frame, at };
-        let stamp = Stamp { psn, at, starts, ends, ack_req };
-        self.story.get_or_insert_with(|| Box::new(Story::starting(stamp, first, closely)))
+        let mut story = Story::starting(Stamp { psn, at, starts, ends, ack_req }, first, closely);
+        story.measure(psn, self.opening.part(None));
+        story
     }
 
     /// The story as the report has it; `None` where the flow carries no requests.
@@ -116,15 +146,15 @@ impl Flow {
             goodput_mbps,
             most_in_flight: if numbered(self.transport) { self.most_in_flight } else { 0 },
         };
-        let first = Mark { frame: self.first_frame, at: self.counters.first };
-        let stamp = Stamp { psn: self.counters.first_psn, at: first.at, ..Stamp::default() };
-        let none = || Story::starting(stamp, first, false);
         Some(match &self.story {
             Some(story) => story.report(&around, frame),
-            None => none().report(&around, frame),
+            None => self.begin(false).report(&around, frame),
         })
     }
 }
+
+/// Bytes that an atomic works on (IBTA 9.4.5).
+const ATOMIC: u32 = 8;
 
 /// What an answer says to the requester; `None` for what is none, or was cut.
 #[inline(always)]

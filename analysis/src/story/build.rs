@@ -95,6 +95,7 @@ impl Story {
             most_in_flight: around.most_in_flight,
             goodput_mbps: around.goodput_mbps,
             messages_completed: self.progress.completed(),
+            message_size: self.sizes.report(),
             credits_least: self.progress.credits(),
             last_acked_psn: self.acked.map(rocetop_parsers::Psn::get),
             unanswered_tries: unanswered,

@@ -16,6 +16,7 @@ mod progress;
 mod rare;
 mod requests;
 mod run;
+mod sizes;
 mod times;
 
 pub mod report;
@@ -41,6 +42,8 @@ use self::progress::Progress;
 use self::rare::Rare;
 use self::report::{Cause, Kind};
 use self::run::{Asked, Causes, Run};
+pub(crate) use self::sizes::Part;
+use self::sizes::Sizes;
 pub(crate) use self::times::Times;
 
 /// Holes that are told apart at once; of more, the oldest is judged as it stands, if anything was heard of it.
@@ -162,6 +165,7 @@ pub(crate) struct Story {
     latency: Latency,
     nak_times: Rare<NakTimes>,
     progress: Progress,
+    sizes: Sizes,
     log: Rare<Log>,
 }
 
@@ -222,8 +226,15 @@ impl Story {
             latency,
             nak_times: Rare::default(),
             progress: Progress::default(),
+            sizes: Sizes::default(),
             log: Rare::default(),
         }
+    }
+
+    /// A request that had not been seen says something of its message's size.
+    #[inline(always)]
+    pub(crate) fn measure(&mut self, psn: Psn, part: Part) {
+        self.sizes.add(psn, part);
     }
 
     /// What the AETH of an answer says of the responder.

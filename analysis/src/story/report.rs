@@ -147,6 +147,19 @@ pub struct EpisodeReport {
     pub repeats: u64,
 }
 
+/// Sizes, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Sizes {
+    /// Messages measured.
+    pub count: u64,
+    /// The smallest.
+    pub min: u32,
+    /// Their mean.
+    pub mean: u64,
+    /// The largest.
+    pub max: u32,
+}
+
 /// The story of the requests that a flow carries.
 #[derive(Clone, Debug, Default, Serialize)]
 #[allow(missing_docs, reason = "the contract names and explains them")]
@@ -184,6 +197,8 @@ pub struct StoryReport {
     pub goodput_mbps: Option<u64>,
     /// Messages that the responder said to have completed between its first answer seen and the last (the MSN's progress).
     pub messages_completed: Option<u32>,
+    /// Sizes of the messages whose first and last packet were seen, and of what READs and atomics ask for; `None` for none.
+    pub message_size: Option<Sizes>,
     /// The fewest further receive requests that the responder ever told to have; `None` where it sets no limit.
     pub credits_least: Option<u32>,
     /// Highest PSN acknowledged, if any was.

@@ -80,3 +80,18 @@ fn a_dead_peer_is_no_matter_of_size() {
     }
     assert!(!tap.finish().codes(Severity::Info).contains(&"RT034"));
 }
+
+#[test]
+fn messages_are_measured_by_their_psns() {
+    let mut tap = Tap::default();
+    let (there, back) = connection();
+    put(&mut tap, there, WRITE_ONLY, 1000, 8);
+    // The middle packet of this one is missing.
+    put(&mut tap, there, WRITE_FIRST, 1001, 1024);
+    put(&mut tap, there, WRITE_LAST, 1003, 100);
+    tap.read(there, 1004, 65_536);
+    tap.ack(back, 1003, 2);
+    let seen = tap.finish();
+    let size = seen.flows[0].story.as_ref().and_then(|story| story.message_size).unwrap();
+    assert_eq!((size.count, size.min, size.mean, size.max), (3, 8, (8 + 2148 + 65_536) / 3, 65_536));
+}

@@ -6,9 +6,9 @@ use rocetop_analysis::Ledger;
 use rocetop_analysis::detect::Findings;
 use rocetop_analysis::report::{FlowReport, FrameRef};
 use rocetop_analysis::story::StoryReport;
-use rocetop_analysis::story::report::{EpisodeReport, Kind, Near, Recovery, Spread};
+use rocetop_analysis::story::report::{EpisodeReport, Kind, Near, Recovery, Sizes, Spread};
 
-use super::figures::{count, counted, duration};
+use super::figures::{bytes, count, counted, duration};
 use super::findings::{self, offset};
 use super::page::{BAD, DIM, GOOD, HEAD, PLAIN, Page};
 use super::{Shown, connections, heads};
@@ -300,6 +300,7 @@ fn sums<W: Write>(page: &mut Page<'_, W>, side: &Side<'_>, several: bool) -> io:
     line("Gap to NAK", spread(&story.nak_generation_ns, "measured"))?;
     line("NAK heeded", spread(&story.nak_reaction_ns, "measured"))?;
     line("Messages", spread(&story.message_ns, "answered"))?;
+    line("Their size", story.message_size.map(sizes).into_iter().collect())?;
     // Few receive requests left is what a sender waits for.
     let scarce = story.credits_least.filter(|&credits| u64::from(credits) <= SCARCE);
     line("Credits", scarce.map(|n| format!("down to room for {n} requests at the responder")).into_iter().collect())?;
@@ -320,6 +321,13 @@ fn sums<W: Write>(page: &mut Page<'_, W>, side: &Side<'_>, several: bool) -> io:
 
 /// Receive requests of which a sender with several messages out may have to wait for the next.
 const SCARCE: u64 = 2;
+
+fn sizes(of: Sizes) -> String {
+    match of.min == of.max {
+        true => format!("{} each", bytes(u64::from(of.min))),
+        false => format!("{} to {}, {} on average", bytes(u64::from(of.min)), bytes(u64::from(of.max)), bytes(of.mean)),
+    }
+}
 
 fn spread(times: &Spread, what: &str) -> Vec<String> {
     if times.count == 0 {
