@@ -7,7 +7,10 @@
 #![forbid(unsafe_code)]
 
 pub mod cc;
+pub mod collective;
 pub mod engine;
+pub mod fluid;
+pub mod format;
 pub mod nic;
 pub mod rng;
 pub mod routing;

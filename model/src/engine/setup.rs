@@ -210,6 +210,26 @@ fn ramps(
     Ok(ramps)
 }
 
+impl FlowState {
+    fn new(flow: &Flow, qp: QpId) -> Self {
+        Self {
+            bytes: flow.bytes.0,
+            after: flow.after,
+            started: Time::NEVER,
+            delivered: Time::NEVER,
+            acked: Time::NEVER,
+            qp,
+            first: 0,
+            end: 0,
+            next: NO_FLOW,
+            waits: 0,
+            resent: 0,
+            seen: false,
+            failed: false,
+        }
+    }
+}
+
 /// The queue pairs of a workload.
 struct Pairs {
     senders: Table<QpId, Sender>,
@@ -230,6 +250,10 @@ impl Pairs {
             pairs.clocks = Table::filled(Time::ZERO, fabric.hosts() as usize);
         }
         for (id, flow) in load.flows().iter() {
+            if flow.is_work() {
+                pairs.flows.push(FlowState::new(flow, QpId::NONE));
+                continue;
+            }
             let key = (flow.src, flow.dst, flow.lane, flow.priority.number());
             let qp = match known.get(&key) {
                 Some(qp) => *qp,
@@ -257,21 +281,7 @@ impl Pairs {
             let sender = &mut pairs.senders[qp];
             sender.limit = sender.limit.min(flow.limit);
             packets[qp] += flow.bytes.0.div_ceil(settings.nic.mtu.0);
-            pairs.flows.push(FlowState {
-                bytes: flow.bytes.0,
-                after: flow.after,
-                started: Time::NEVER,
-                delivered: Time::NEVER,
-                acked: Time::NEVER,
-                qp,
-                first: 0,
-                end: 0,
-                next: NO_FLOW,
-                waits: 0,
-                resent: 0,
-                seen: false,
-                failed: false,
-            });
+            pairs.flows.push(FlowState::new(flow, qp));
         }
         // Room for one more, so that "one past the last" has a number.
         let most = u64::from(u32::MAX) - 1;
