@@ -21,13 +21,17 @@ impl State {
         port.frames += 1;
         packet.ingress = port.peer;
         packet.node = port.neighbour;
-        let arrive = port.busy + port.delay;
+        let (gone, arrive) = (port.busy, port.busy + port.delay);
+        let tapped = port.tapped;
         if self.feedback.telemetry && port.tier > 0 && matches!(packet.what, What::Data | What::Last) {
             let queue = Bytes(port.queues[packet.priority].bytes);
             let hop = Telemetry { at: self.now, queue, sent: Bytes(port.sent), line: port.rate() };
             self.stacks.write(id, hop);
         }
         self.events.push(arrive, Event::new(Kind::Arrive, id.0));
+        if tapped {
+            self.see(at, at, id, gone);
+        }
     }
 
     /// A frame has reached the other end of its cable.
@@ -35,7 +39,10 @@ impl State {
     pub(crate) fn arrive(&mut self, id: PacketId) {
         let packet = &self.packets[id];
         let (at, node) = (packet.ingress, packet.node);
-        if packet.what == What::Pause {
+        if self.tape.on && self.ports[at].tapped {
+            self.see(at, self.ports[at].peer, id, self.now);
+        }
+        if self.packets[id].what == What::Pause {
             return self.paused(at, id);
         }
         self.hops += 1;

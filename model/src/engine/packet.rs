@@ -69,6 +69,8 @@ pub(crate) struct Packet {
     pub(crate) size: u32,
     /// Payload bytes; in an ACK, how many packets it speaks for, and, sixteen bits up, how many of those were marked.
     pub(crate) payload: u32,
+    /// In an ACK or NAK, how many messages the receiver has taken (IBTA 9.3.5).
+    pub(crate) msn: u32,
     /// What it is.
     pub(crate) what: What,
     /// Its traffic class.

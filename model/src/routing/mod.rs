@@ -101,6 +101,12 @@ macro_rules! policies {
             $(#[doc = concat!("See [`", stringify!($file), "`].")] $name($file::$name),)*
         }
 
+        impl crate::scenario::Knobs for Settings {
+            fn knobs(&mut self, keys: &crate::scenario::Keys<'_>) {
+                match self { $(Self::$name(settings) => settings.knobs(keys),)* }
+            }
+        }
+
         impl Settings {
             /// The name of the policy's file.
             #[must_use]
