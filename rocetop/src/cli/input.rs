@@ -43,13 +43,7 @@ impl Input {
     /// # Errors
     /// A filter that is not valid.
     pub(super) fn options(&self, stories: bool) -> anyhow::Result<(Options, Stop)> {
-        let stop = Stop::new();
-        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-            // The first asks for the results so far, the second does not wait for them.
-            signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, stop.flag())
-                .and_then(|_| signal_hook::flag::register(signal, stop.flag()))
-                .context("cannot listen for Ctrl-C")?;
-        }
+        let stop = stop_at_signals()?;
         let options = Options {
             threads: self.threads,
             engine: Config {
@@ -117,6 +111,17 @@ impl Input {
     pub(super) fn read_once(&self) -> Option<&Path> {
         self.files.iter().map(PathBuf::as_path).find(|path| reads_once(path))
     }
+}
+
+/// A flag that Ctrl-C sets: the first asks for the results so far, the second does not wait for them.
+pub(super) fn stop_at_signals() -> anyhow::Result<Stop> {
+    let stop = Stop::new();
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, stop.flag())
+            .and_then(|_| signal_hook::flag::register(signal, stop.flag()))
+            .context("cannot listen for Ctrl-C")?;
+    }
+    Ok(stop)
 }
 
 /// Names the captures that were not read to their end, on standard error.

@@ -4,6 +4,7 @@ pub mod analyze;
 pub mod check;
 pub mod explain;
 pub mod input;
+pub mod simulate;
 mod taps;
 mod write;
 
@@ -45,6 +46,7 @@ enum Command {
     Analyze(analyze::Args),
     Check(check::Args),
     Explain(explain::Args),
+    Simulate(simulate::Args),
 }
 
 impl Cli {
@@ -57,6 +59,7 @@ impl Cli {
             Command::Analyze(args) => analyze::run(&args),
             Command::Check(args) => check::run(&args),
             Command::Explain(args) => explain::run(&args),
+            Command::Simulate(args) => simulate::run(&args),
         }
     }
 }

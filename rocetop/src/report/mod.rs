@@ -2,6 +2,7 @@
 
 pub mod json;
 pub mod select;
+pub mod simulation;
 pub mod taps;
 pub mod text;
 pub(crate) mod words;
