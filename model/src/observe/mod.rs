@@ -12,7 +12,7 @@ mod tape;
 mod tree;
 
 pub use counters::{NicCounters, PortCounters};
-pub use places::{NoPlace, link_name, port_of};
+pub use places::{NoPlace, link_name, link_names, port_of};
 pub use series::{Levels, Point, PortWatch, Watch};
 pub(crate) use tape::Tape;
 pub use tape::{Lost, Seen};

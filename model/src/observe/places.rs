@@ -1,5 +1,6 @@
 //! Names of cables, and the ports behind them.
 
+use crate::table::Table;
 use crate::topology::{NodeId, PortId, Topology};
 
 /// A name that is no place of the fabric.
@@ -16,12 +17,30 @@ pub struct NoPlace {
 /// switch; `t1s0-t2s1.1` is the second of parallel ones.
 #[must_use]
 pub fn link_name(fabric: &Topology, port: PortId) -> String {
+    named(fabric, port, |node| fabric.name(node))
+}
+
+/// The names of all cables as they are seen from every port, in the order of ports.
+#[must_use]
+pub fn link_names(fabric: &Topology) -> Table<PortId, String> {
+    // A node's name counts those before it: here all are counted at once.
+    let mut counts = [0_u32; 256];
+    let name = |node| {
+        let tier = fabric.tier(node);
+        let count = counts.get_mut(usize::from(tier)).map_or(0, |count| std::mem::replace(count, *count + 1));
+        if tier == 0 { format!("h{count}") } else { format!("t{tier}s{count}") }
+    };
+    let nodes: Table<NodeId, String> = fabric.nodes().map(name).collect();
+    fabric.ports().ids().map(|port| named(fabric, port, |node| nodes[node].clone())).collect()
+}
+
+fn named(fabric: &Topology, port: PortId, of: impl Fn(NodeId) -> String) -> String {
     let ports = fabric.ports();
     let (node, neighbour) = (ports[port].node, ports[ports[port].peer].node);
     if node.0 < fabric.hosts() {
-        return fabric.name(node);
+        return of(node);
     }
-    let name = format!("{}-{}", fabric.name(node), fabric.name(neighbour));
+    let name = format!("{}-{}", of(node), of(neighbour));
     match between(fabric, node, neighbour).position(|other| other == port) {
         Some(0) | None => name,
         Some(nth) => format!("{name}.{nth}"),
@@ -91,7 +110,9 @@ mod tests {
         let cable = Cable::new(Rate::gbps(100), Time::us(1));
         let clos = Clos2 { leaves: 2, spines: 2, hosts_per_leaf: 2, parallel: 2, host: cable, spine: cable };
         let fabric = clos.build().unwrap();
+        let all = link_names(&fabric);
         for port in fabric.ports().ids() {
+            assert_eq!(all[port], link_name(&fabric, port));
             assert_eq!(port_of(&fabric, &link_name(&fabric, port)), Ok(port));
         }
         assert_eq!([link_name(&fabric, PortId(3)), link_name(&fabric, PortId(7))], ["h3", "t1s0-t2s0.1"]);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use rocetop_model::engine::{FlowResult, Totals};
-use rocetop_model::observe::{NicCounters, PortCounters, link_name};
+use rocetop_model::observe::{NicCounters, PortCounters, link_name, link_names};
 use rocetop_model::scenario::{Ended, Run, Scenario};
 use rocetop_model::topology::HostId;
 use rocetop_model::units::Time;
@@ -295,7 +295,7 @@ fn links(run: &Run) -> Vec<Link> {
         let [p50, p99] = [50, 99].map(|percent| watch.queue.percentile(percent).0);
         queues.insert(watch.port, Queue { p50, p99, max: watch.queue.most().0 });
     }
-    let all = simulation.port_counters();
+    let (all, names) = (simulation.port_counters(), link_names(fabric));
     all.iter()
         .map(|(port, counters)| {
             let PortCounters { tx_frames, tx_bytes, rx_frames, rx_bytes, marks, drops, rx_pauses, paused } = *counters;
@@ -303,7 +303,7 @@ fn links(run: &Run) -> Vec<Link> {
             let used = u128::from(simulation.counters(port).bytes) * 1_000_000;
             let use_ppm = used.checked_div(u128::from(line.bytes_in(now).0)).unwrap_or(0) as u64;
             Link {
-                link: link_name(fabric, port),
+                link: names[port].clone(),
                 rate_bps: line.0,
                 tx_frames,
                 tx_bytes: tx_bytes.0,

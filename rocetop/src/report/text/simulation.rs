@@ -111,7 +111,7 @@ fn links<W: Write>(page: &mut Page<'_, W>, links: &[Link], top: usize) -> io::Re
     let shown = sorted.len().min(top);
     page.words(HEAD, "", &format!("Links (those in trouble first{})", part(shown, sorted.len())))?;
     let head = format!(
-        "{:<15} {:>6} {:>6} {:>6} {:>6} {:>8} {:>8} {:>8} {:>8}",
+        "{:<16} {:>6} {:>6} {:>6} {:>6} {:>8} {:>8} {:>8} {:>8}",
         "  link", "use", "drops", "CE", "pauses", "paused", "q p50", "q p99", "q max"
     );
     page.verbatim(&head)?;
@@ -120,7 +120,7 @@ fn links<W: Write>(page: &mut Page<'_, W>, links: &[Link], top: usize) -> io::Re
             link.queue.as_ref().map_or_else(|| "-".to_owned(), |queue| bytes(of(queue)))
         };
         page.verbatim(&format!(
-            "  {:<13} {:>6} {:>6} {:>6} {:>6} {:>8} {:>8} {:>8} {:>8}",
+            "  {:<14} {:>6} {:>6} {:>6} {:>6} {:>8} {:>8} {:>8} {:>8}",
             link.link,
             share(link.use_ppm, 1_000_000),
             link.drops,
