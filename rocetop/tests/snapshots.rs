@@ -56,6 +56,7 @@ fn help() {
     check("help_explain", &["explain", "--help"]);
     #[cfg(target_os = "linux")]
     check("help_live", &["live", "--help"]);
+    check("help_simulate", &["simulate", "--help"]);
     check("explain", &["explain"]);
     check("explain_rt005", &["explain", "RT005"]);
 }
@@ -91,6 +92,12 @@ fn taps() {
 fn jsons() {
     check("rnr_fail_json", &["analyze", "--json", "10b_rnr_fail.e1.pcap"]);
     check("no_listener_json", &["analyze", "--json", "12c_rping_nolistener.e1.pcap"]);
+}
+
+#[test]
+fn simulations() {
+    check("simulate_mixed", &["simulate", "../scenarios/lossy_marked_paused.toml"]);
+    check("simulate_tree", &["simulate", "../scenarios/pause_tree.toml"]);
 }
 
 #[test]

@@ -49,6 +49,8 @@ pub struct Settings {
     pub variant: Variant,
 }
 
+crate::scenario::knobs!(Settings { g, alpha_timer > 0, rate_timer > 0, byte_counter, f, ai, hai, min, variant });
+
 impl Default for Settings {
     /// The paper's values (section 5.2, table 14 of its extended version): g 1/256, both timers 55 us, 10 MB, F 5, 40 Mb/s.
     /// It has none for the hyper step and the lowest rate: ten additive steps, and 10 Mb/s.

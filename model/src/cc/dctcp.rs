@@ -18,6 +18,8 @@ pub struct Settings {
     pub start: Option<Bytes>,
 }
 
+crate::scenario::knobs!(Settings { g, increase, start });
+
 impl Default for Settings {
     /// g = 1/16 (RFC 8257, 4.2), one packet per round trip; a first window that fills the path, as a NIC begins at line rate.
     fn default() -> Self {

@@ -14,6 +14,8 @@ pub struct Settings {
     pub window: Option<Bytes>,
 }
 
+crate::scenario::knobs!(Settings { rate, window });
+
 impl Default for Settings {
     /// Line rate, no window.
     fn default() -> Self {

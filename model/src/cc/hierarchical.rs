@@ -32,6 +32,8 @@ pub struct Settings {
     pub least: Rate,
 }
 
+crate::scenario::knobs!(Settings { alpha, above_ppm, global_ppm, window > 0, quiet > 0, gain, least > 0 });
+
 impl Default for Settings {
     /// All declared, none published: alpha 1/2, 1/4, 1/8 from the leaf on; a tenth of packets against a hundredth;
     /// windows of 50 us and 55 us of silence, as DCQCN's timers are (SIGCOMM 2015); a 256th of what the path holds, with

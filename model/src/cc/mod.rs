@@ -5,8 +5,8 @@
 //! or asks it anything at time `t`, it has called [`Algorithm::on_timer`] for every deadline up to `t`, in order, so that
 //! no timer needs an event and none is late.
 //!
-//! To add one: a file with its `Settings` (the published defaults, each with its source) and its state, and one line in
-//! the list below (`algorithms!`). It inherits the tests at the end of this file.
+//! To add one: a file with its `Settings` (the published defaults, each with its source; `scenario::knobs` names them) and
+//! its state, and one line in the list below (`algorithms!`). It inherits the tests at the end of this file.
 
 pub mod dcqcn;
 pub mod dctcp;
@@ -196,6 +196,12 @@ macro_rules! algorithms {
         #[derive(Clone, Debug)]
         pub enum Control {
             $(#[doc = concat!("See [`", stringify!($file), "`].")] $name($file::$name),)*
+        }
+
+        impl crate::scenario::Knobs for Settings {
+            fn knobs(&mut self, keys: &crate::scenario::Keys<'_>) {
+                match self { $(Self::$name(settings) => settings.knobs(keys),)* }
+            }
         }
 
         impl Settings {

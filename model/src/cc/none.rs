@@ -7,6 +7,8 @@ use crate::units::{Rate, Time};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Settings;
 
+crate::scenario::knobs!(Settings {});
+
 /// A queue pair that always sends at line rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct None {

@@ -36,6 +36,8 @@ pub struct Settings {
     pub start: Option<f64>,
 }
 
+crate::scenario::knobs!(Settings { base > 0, per_hop, range, small > 0, large > 0, ai, b, max_mdf, least > 0, patience, start });
+
 impl Default for Settings {
     /// One packet a round trip, b .8, max_mdf .5, a base of 25 us and scaling between .1 and 100 packets, as the public
     /// implementations of the paper have them. Declared here: 1 us a hop, 25 us of scaling, a hundredth of a packet at

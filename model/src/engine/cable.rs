@@ -21,13 +21,17 @@ impl State {
         port.frames += 1;
         packet.ingress = port.peer;
         packet.node = port.neighbour;
-        let arrive = port.busy + port.delay;
+        let (gone, arrive) = (port.busy, port.busy + port.delay);
+        let tapped = port.tapped;
         if self.feedback.telemetry && port.tier > 0 && matches!(packet.what, What::Data | What::Last) {
             let queue = Bytes(port.queues[packet.priority].bytes);
             let hop = Telemetry { at: self.now, queue, sent: Bytes(port.sent), line: port.rate() };
             self.stacks.write(id, hop);
         }
         self.events.push(arrive, Event::new(Kind::Arrive, id.0));
+        if tapped {
+            self.see(at, at, id, gone);
+        }
     }
 
     /// A frame has reached the other end of its cable.
@@ -37,6 +41,9 @@ impl State {
         let (at, node, what) = (packet.ingress, packet.node, packet.what);
         if self.faults.any() && self.lost_on_cable(at, id) {
             return;
+        }
+        if self.tape.on && self.ports[at].tapped {
+            self.see(at, self.ports[at].peer, id, self.now);
         }
         if what == What::Pause {
             return self.paused(at, id);

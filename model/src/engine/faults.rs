@@ -190,6 +190,7 @@ impl State {
             return false;
         }
         self.counters[at].broken += 1;
+        self.lose(at, id);
         self.packets.drop(id);
         true
     }

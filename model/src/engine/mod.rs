@@ -43,6 +43,7 @@ use crate::nic::domains::Watches;
 use crate::nic::receiver::{ClockId, Receiver};
 use crate::nic::sender::Sender;
 use crate::nic::serve::Lists;
+use crate::observe::{NicCounters, Tape};
 use crate::rng::Rng;
 use crate::routing::{self, Router};
 use crate::switch::buffer::Pool;
@@ -104,6 +105,9 @@ pub(crate) struct FlowState {
     /// What it still waits for.
     pub(crate) waits: u32,
     pub(crate) resent: u32,
+    /// Packets that arrived with a CE mark, and CNPs that they were answered with.
+    pub(crate) marked: u32,
+    pub(crate) cnps: u32,
     pub(crate) seen: bool,
     pub(crate) failed: bool,
 }
@@ -125,6 +129,9 @@ pub(crate) struct State {
     pub(crate) watches: Watches,
     pub(crate) flows: Table<FlowId, FlowState>,
     pub(crate) counters: Table<PortId, Tally>,
+    /// Those of hosts, whose ports come first.
+    pub(crate) nic_counts: Table<PortId, NicCounters>,
+    pub(crate) tape: Tape,
     pub(crate) pauses: Pauses,
     pub(crate) stacks: telemetry::Stacks,
     pub(crate) fabric: Topology,
@@ -226,7 +233,7 @@ pub enum Status {
 /// One run.
 #[derive(Debug)]
 pub struct Simulation {
-    state: State,
+    pub(crate) state: State,
     status: Status,
 }
 

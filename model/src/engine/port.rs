@@ -73,17 +73,21 @@ pub(crate) struct Port {
     pub(crate) tier: u8,
     /// Whose turn it is (weighted scheduling).
     pub(crate) turn: u8,
+    /// Whether somebody looks at what passes (`observe`).
+    pub(crate) tapped: bool,
 
     pub(crate) queues: Each<Waiting>,
     /// What each priority may still send in its turn (deficit round robin), in bytes.
     pub(crate) deficits: Each<i32>,
+    /// The most bytes that waited in all queues since somebody asked.
+    pub(crate) peak: u64,
     rate: Rate,
     /// Headroom of each lossless priority, in bytes.
     pub(crate) headroom: u64,
 }
 
 // The masks and marks at its end are the last things in the first line.
-const _: () = assert!(std::mem::offset_of!(Port, turn) < 64);
+const _: () = assert!(std::mem::offset_of!(Port, tapped) < 64);
 
 impl Port {
     pub(crate) fn new(peer: PortId, neighbour: NodeId, tier: u8, Cable { rate, delay }: Cable) -> Self {
@@ -106,6 +110,8 @@ impl Port {
             marking: 0,
             tier,
             turn: 0,
+            tapped: false,
+            peak: 0,
             queues: Each::default(),
             rate,
             headroom: 0,
@@ -146,6 +152,7 @@ impl Port {
         queue.list.push(packets, id);
         queue.bytes += u64::from(size);
         self.queued += u64::from(size);
+        self.peak = self.peak.max(self.queued);
         self.waiting = self.waiting.with(priority);
     }
 }

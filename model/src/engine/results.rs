@@ -1,6 +1,7 @@
 //! What a run tells.
 
 use super::{FlowState, State};
+use crate::observe::Turn;
 use crate::table::{Table, id};
 use crate::topology::PortId;
 use crate::units::{Bytes, Each, Priorities, Priority, Time};
@@ -50,13 +51,15 @@ id! {
 #[derive(Clone, Debug)]
 pub(crate) struct Pauses {
     lossless: Priorities,
+    /// Every turn, where somebody wants to know.
+    pub(crate) turns: Option<Vec<Turn>>,
     clocks: Table<RowId, PauseClock>,
 }
 
 impl Pauses {
     pub(crate) fn new(lossless: Priorities, ports: usize) -> Self {
         let each = lossless.0.count_ones() as usize;
-        Self { lossless, clocks: Table::filled(PauseClock::default(), ports * each) }
+        Self { lossless, turns: None, clocks: Table::filled(PauseClock::default(), ports * each) }
     }
 
     /// The clock of a port and priority.
@@ -68,6 +71,9 @@ impl Pauses {
     /// A priority of a port has been stopped, or let go.
     pub(crate) fn turn(&mut self, port: PortId, priority: Priority, stopped: bool, now: Time) {
         let Some(row) = self.row(port, priority) else { return };
+        if let Some(turns) = &mut self.turns {
+            turns.push(Turn { at: now, port, priority, stopped });
+        }
         let clock = &mut self.clocks[row];
         if stopped {
             clock.since = now;
@@ -152,6 +158,10 @@ pub struct FlowResult {
     pub acked: Option<Time>,
     /// Packets that were sent again.
     pub resent: u32,
+    /// Packets that arrived with a CE mark, repeats included.
+    pub marked: u32,
+    /// CNPs that they were answered with.
+    pub cnps: u32,
     /// Whether its queue pair broke.
     pub failed: bool,
 }
@@ -164,6 +174,8 @@ impl FlowResult {
             delivered: some(flow.delivered),
             acked: some(flow.acked),
             resent: flow.resent,
+            marked: flow.marked,
+            cnps: flow.cnps,
             failed: flow.failed,
         }
     }

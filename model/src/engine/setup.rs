@@ -15,6 +15,7 @@ use crate::nic::domains::Watches;
 use crate::nic::receiver::{ClockId, Receiver};
 use crate::nic::sender::{NO_FLOW, Sender};
 use crate::nic::serve::Lists;
+use crate::observe::{NicCounters, Tape};
 use crate::rng::Rng;
 use crate::routing::{Key, Router};
 use crate::switch::buffer::Pool;
@@ -119,6 +120,8 @@ impl Simulation {
             clocks: pairs.clocks,
             flows: pairs.flows,
             counters: Table::filled(Tally::default(), ports.len()),
+            nic_counts: Table::filled(NicCounters::default(), hosts),
+            tape: Tape::default(),
             stacks: Stacks::default(),
             pauses: Pauses::new(settings.switch.lossless, ports.len()),
             ports,
@@ -234,6 +237,8 @@ impl FlowState {
             next: NO_FLOW,
             waits: 0,
             resent: 0,
+            marked: 0,
+            cnps: 0,
             seen: false,
             failed: false,
         }
@@ -322,6 +327,8 @@ impl Pairs {
             packets: 0,
             marked: 0,
             asked: false,
+            messages: 0,
+            back: src_qpn,
             ack_priority: settings.nic.ack_priority.unwrap_or(flow.priority),
             src: flow.src,
             entropy: router.entropy(&back),

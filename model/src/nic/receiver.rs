@@ -4,7 +4,7 @@ use crate::engine::State;
 use crate::engine::packet::{Packet, PacketId, QpId, What};
 use crate::table::id;
 use crate::topology::{HostId, PortId};
-use crate::units::{Priority, Time};
+use crate::units::{Priority, Qpn, Time};
 use crate::wire;
 use crate::workload::{FlowId, Milestone};
 
@@ -23,6 +23,10 @@ pub(crate) struct Receiver {
     pub(crate) marked: u16,
     /// Whether it has asked for `expected` again (IBTA 9.7.5.2.4: once until it comes).
     pub(crate) asked: bool,
+    /// Messages that it has taken whole.
+    pub(crate) messages: u32,
+    /// The sender's queue pair, which answers are addressed to.
+    pub(crate) back: Qpn,
     pub(crate) ack_priority: Priority,
     pub(crate) src: HostId,
     /// What its ACKs' way is chosen by.
@@ -53,6 +57,8 @@ impl State {
         let receiver = &mut self.receivers[qp];
         if packet.marked > 0 {
             receiver.marked += 1;
+            self.flows[packet.flow].marked += 1;
+            self.nic_counts[at].marked += 1;
             self.notify(at, packet);
         }
         if let Some(domains) = self.feedback.domains {
@@ -65,6 +71,7 @@ impl State {
             receiver.asked = false;
             self.delivered += u64::from(packet.payload);
             let last = packet.what == What::Last;
+            receiver.messages += u32::from(last);
             if last || packet.asks || receiver.packets >= self.settings.nic.ack_every {
                 self.answer(at, id, qp, What::Ack, packet.sent);
             } else {
@@ -75,6 +82,7 @@ impl State {
             }
         } else if packet.seq > receiver.expected {
             self.count.out_of_order += 1;
+            self.nic_counts[at].out_of_sequence += 1;
             if receiver.asked {
                 return self.packets.drop(id);
             }
@@ -84,6 +92,7 @@ impl State {
         } else {
             // A repeat of what has arrived: say so again (IBTA 9.7.5.1.2).
             receiver.packets += 1;
+            self.nic_counts[at].duplicates += 1;
             self.answer(at, id, qp, What::Ack, packet.sent);
         }
     }
@@ -103,6 +112,7 @@ impl State {
             entropy: receiver.entropy,
             size: wire::ACK + if self.feedback.telemetry { wire::INT } else { 0 },
             payload: counts,
+            msn: receiver.messages,
             what,
             priority: receiver.ack_priority,
             ..Packet::default()
@@ -121,11 +131,13 @@ impl State {
             return;
         }
         *ready = self.now + self.settings.nic.cnp_interval;
+        self.flows[packet.flow].cnps += 1;
         self.send_cnp(at, packet.qp, packet.marked, 1_000_000);
     }
 
     /// Sends a CNP that names a tier and its share of marks.
     pub(super) fn send_cnp(&mut self, at: PortId, qp: QpId, tier: u8, share_ppm: u32) {
+        self.nic_counts[at].cnps_sent += 1;
         let receiver = &self.receivers[qp];
         let cnp = Packet {
             sent: self.now,

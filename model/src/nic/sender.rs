@@ -232,6 +232,7 @@ impl State {
         if self.senders[qp].broken || packet.seq != self.senders[qp].una {
             return;
         }
+        self.nic_counts[self.senders[qp].port].naks += 1;
         self.lost(qp, Loss::Nak);
     }
 
@@ -255,6 +256,7 @@ impl State {
         let now = self.now;
         let sender = &mut self.senders[packet.qp];
         self.count.cnps += 1;
+        self.nic_counts[sender.port].cnps_handled += 1;
         sender.cc.advance(&self.settings.cc, now);
         sender.cc.on_cnp(&self.settings.cc, &Cnp { now, tier: packet.marked, share_ppm: packet.payload });
         self.wake(packet.qp);
@@ -274,6 +276,7 @@ impl State {
             return self.events.push(patience, Event::new(Kind::Retry, qp.0));
         }
         self.count.timeouts += 1;
+        self.nic_counts[sender.port].timeouts += 1;
         sender.tries += 1;
         if sender.tries > self.settings.nic.retries {
             return self.break_off(qp);
@@ -341,6 +344,7 @@ impl State {
         };
         if seq < sender.top {
             self.count.resent += 1;
+            self.nic_counts[sender.port].resent += 1;
             let flow = sender.flow;
             self.flows[flow].resent += 1;
         } else {

@@ -21,6 +21,8 @@ pub struct Settings {
     pub flows: u32,
 }
 
+crate::scenario::knobs!(Settings { gap, flows });
+
 impl Settings {
     /// Every packet.
     pub const PACKET: Self = Self { gap: Time::ZERO, flows: 1 };

@@ -34,6 +34,8 @@ pub struct Settings {
     pub seeds: Seeds,
 }
 
+crate::scenario::knobs!(Settings { hash, fields, seeds });
+
 impl Settings {
     /// E-ECMP (SYSTEMS R3): the destination queue pair is hashed too.
     pub const E_ECMP: Self = Self { hash: Hash::Mix, fields: Fields::TUPLE_QP, seeds: Seeds::Tier };

@@ -4,8 +4,8 @@
 //! work is split so that a hop stays cheap: [`Policy::entropy`] looks at the header fields once, where the packet is made,
 //! and every hop sees only those 32 bits.
 //!
-//! To add one: a file with its `Settings` and its state, and one line in the list below (`policies!`). [`hash`] is what several
-//! of them use.
+//! To add one: a file with its `Settings` and its state, and one line in the list below (`policies!`). [`hash`] is what
+//! several of them use.
 
 pub mod adaptive;
 pub mod ecmp;
@@ -110,6 +110,12 @@ macro_rules! policies {
         #[derive(Clone, Debug)]
         pub enum Router {
             $(#[doc = concat!("See [`", stringify!($file), "`].")] $name($file::$name),)*
+        }
+
+        impl crate::scenario::Knobs for Settings {
+            fn knobs(&mut self, keys: &crate::scenario::Keys<'_>) {
+                match self { $(Self::$name(settings) => settings.knobs(keys),)* }
+            }
         }
 
         impl Settings {

@@ -14,6 +14,8 @@ use crate::topology::{Hops, HostId, NodeId, PortId, Topology};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Settings;
 
+crate::scenario::knobs!(Settings {});
+
 /// Path pinning.
 #[derive(Clone, Debug)]
 pub struct Pinned {

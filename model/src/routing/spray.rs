@@ -20,6 +20,8 @@ pub struct Settings {
     pub order: Order,
 }
 
+crate::scenario::knobs!(Settings { order });
+
 /// Packet spray.
 #[derive(Clone, Debug)]
 pub struct Spray {

@@ -13,6 +13,8 @@ use crate::topology::{Hops, HostId, NodeId, PortId, Topology};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Settings;
 
+crate::scenario::knobs!(Settings {});
+
 /// Weighted ECMP.
 #[derive(Clone, Debug)]
 pub struct Weighted {

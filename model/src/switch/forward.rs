@@ -40,6 +40,7 @@ impl State {
         if hops.count == 0 || !self.admit(ingress, out, switch, id) {
             self.count.drops += 1;
             self.counters[ingress].drops += 1;
+            self.lose(ingress, id);
             self.packets.drop(id);
             return;
         }

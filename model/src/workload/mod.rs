@@ -115,6 +115,11 @@ impl Workload {
         self.flows.push(flow)
     }
 
+    /// A flow, to change.
+    pub fn flow_mut(&mut self, id: FlowId) -> &mut Flow {
+        &mut self.flows[id]
+    }
+
     /// Makes `flow` wait for another.
     pub fn wait(&mut self, flow: FlowId, on: FlowId, until: Milestone) {
         self.waits.push(Wait { on, until, flow });

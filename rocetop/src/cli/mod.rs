@@ -6,6 +6,7 @@ pub mod explain;
 pub mod input;
 #[cfg(target_os = "linux")]
 pub mod live;
+pub mod simulate;
 mod taps;
 mod write;
 
@@ -49,6 +50,7 @@ enum Command {
     Explain(explain::Args),
     #[cfg(target_os = "linux")]
     Live(live::Args),
+    Simulate(simulate::Args),
 }
 
 impl Cli {
@@ -63,6 +65,7 @@ impl Cli {
             Command::Explain(args) => explain::run(&args),
             #[cfg(target_os = "linux")]
             Command::Live(args) => live::run(&args),
+            Command::Simulate(args) => simulate::run(&args),
         }
     }
 }

@@ -4,6 +4,7 @@ pub mod json;
 #[cfg(target_os = "linux")]
 pub mod seconds;
 pub mod select;
+pub mod simulation;
 pub mod taps;
 pub mod text;
 pub(crate) mod words;

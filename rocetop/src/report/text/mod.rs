@@ -4,6 +4,7 @@ mod connections;
 pub(crate) mod figures;
 mod findings;
 pub(crate) mod page;
+pub mod simulation;
 pub mod story;
 pub mod taps;
 

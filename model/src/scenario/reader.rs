@@ -1,0 +1,205 @@
+//! A TOML text read by hand, so that every fault has its line and a wrong name the nearest right one.
+
+use std::cell::RefCell;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::value::Value;
+
+/// What is wrong at a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The line, from 1.
+    pub line: usize,
+    /// What does not fit, and what would.
+    pub text: String,
+}
+
+/// A value and its place.
+pub(crate) type Node<'t> = Spanned<DeValue<'t>>;
+
+/// A text that is being read.
+pub(crate) struct Doc {
+    /// Where lines end.
+    lines: Vec<usize>,
+    faults: RefCell<Vec<Fault>>,
+}
+
+impl Doc {
+    pub(crate) fn new(text: &str) -> Self {
+        let lines = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n').map(|(at, _)| at).collect();
+        Self { lines, faults: RefCell::default() }
+    }
+
+    /// Notes a fault at an offset of the text.
+    pub(crate) fn fault(&self, offset: usize, text: impl Into<String>) {
+        let line = self.lines.partition_point(|&end| end < offset) + 1;
+        self.faults.borrow_mut().push(Fault { line, text: text.into() });
+    }
+
+    /// All faults, by line.
+    pub(crate) fn faults(self) -> Vec<Fault> {
+        let mut faults = self.faults.into_inner();
+        faults.sort_by_key(|fault| fault.line);
+        faults
+    }
+}
+
+/// The nearest of some names.
+pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> &'a str {
+    let distance = |known: &&str| strsim::damerau_levenshtein(&word.to_lowercase(), &known.to_lowercase());
+    known.into_iter().min_by_key(distance).unwrap_or_default()
+}
+
+/// No word of a message is longer, whatever stood in the text.
+pub(crate) fn short(word: &str) -> String {
+    word.chars().take(40).collect()
+}
+
+/// A table that is being read: what nobody asks for is a fault.
+pub(crate) struct Keys<'t> {
+    pub(crate) doc: &'t Doc,
+    table: &'t DeTable<'t>,
+    at: usize,
+    /// What it is called in messages: `[fabric]`.
+    name: &'static str,
+    asked: RefCell<Vec<&'static str>>,
+}
+
+impl<'t> Keys<'t> {
+    pub(crate) fn new(doc: &'t Doc, table: &'t DeTable<'t>, at: usize, name: &'static str) -> Self {
+        Self { doc, table, at, name, asked: RefCell::default() }
+    }
+
+    /// The table that a value is.
+    pub(crate) fn of(doc: &'t Doc, node: &'t Node<'t>, name: &'static str) -> Option<Self> {
+        let at = node.span().start;
+        match node.get_ref().as_table() {
+            Some(table) => Some(Self::new(doc, table, at, name)),
+            None => {
+                doc.fault(at, format!("{name} is a table of settings, not of type {}", node.get_ref().type_str()));
+                None
+            }
+        }
+    }
+
+    /// The value of a key, as it stands there.
+    pub(crate) fn node(&self, key: &'static str) -> Option<&'t Node<'t>> {
+        self.asked.borrow_mut().push(key);
+        self.table.iter().find(|(name, _)| name.get_ref() == key).map(|(_, value)| value)
+    }
+
+    /// The value of a key; `None` when it is not there, or wrong, which is then noted.
+    pub(crate) fn get<T: Value>(&self, key: &'static str) -> Option<T> {
+        self.node(key).and_then(|node| T::read(node, self.doc, key))
+    }
+
+    /// Sets what a key says.
+    pub(crate) fn set<T: Value>(&self, key: &'static str, into: &mut T) {
+        if let Some(value) = self.get(key) {
+            *into = value;
+        }
+    }
+
+    /// Sets what a key says, which must not be zero.
+    pub(crate) fn set_some<T: Value + Default + PartialEq>(&self, key: &'static str, into: &mut T) {
+        let Some(value) = self.get::<T>(key) else { return };
+        if value == T::default() {
+            let at = self.node(key).map_or(self.at, |node| node.span().start);
+            return self.doc.fault(at, format!("{key} is zero; it must be more"));
+        }
+        *into = value;
+    }
+
+    /// The value of a key that must be there.
+    pub(crate) fn need<T: Value>(&self, key: &'static str, such_as: &str) -> Option<T> {
+        if self.node(key).is_none() {
+            self.fault(format!("{} needs {key}, such as {key} = {such_as}", self.name));
+        }
+        self.get(key)
+    }
+
+    /// The table of a key.
+    pub(crate) fn table(&self, key: &'static str, name: &'static str) -> Option<Self> {
+        self.node(key).and_then(|node| Self::of(self.doc, node, name))
+    }
+
+    /// All tables of a key that is a list of them.
+    pub(crate) fn tables(&self, key: &'static str, name: &'static str) -> Vec<Self> {
+        let Some(node) = self.node(key) else { return Vec::new() };
+        match node.get_ref().as_array() {
+            Some(all) => all.iter().filter_map(|node| Self::of(self.doc, node, name)).collect(),
+            None => {
+                self.doc.fault(node.span().start, format!("{key} is a list of tables: start each with {name}"));
+                Vec::new()
+            }
+        }
+    }
+
+    /// One of some names.
+    pub(crate) fn name(&self, key: &'static str, known: &[&'static str]) -> Option<&'static str> {
+        let word: String = self.get(key)?;
+        let found = known.iter().find(|name| **name == word).copied();
+        if found.is_none() {
+            let at = self.node(key).map_or(self.at, |node| node.span().start);
+            self.doc.fault(at, unknown_word(key, &word, known));
+        }
+        found
+    }
+
+    /// Notes a fault of the table as a whole.
+    pub(crate) fn fault(&self, text: impl Into<String>) {
+        self.doc.fault(self.at, text);
+    }
+
+    /// Notes a fault of a key's value.
+    pub(crate) fn fault_at(&self, key: &'static str, text: impl Into<String>) {
+        let at = self.node(key).map_or(self.at, |node| node.span().start);
+        self.doc.fault(at, text);
+    }
+
+    /// Ends the reading: what nobody asked for is unknown.
+    pub(crate) fn done(self) {
+        let asked = self.asked.into_inner();
+        for (key, _) in self.table.iter().filter(|(key, _)| !asked.iter().any(|known| key.get_ref() == known)) {
+            let word = short(key.get_ref());
+            let near = nearest(&word, asked.iter().copied());
+            let text = if asked.is_empty() {
+                format!("unknown key {word:?}: {} has no settings", self.name)
+            } else {
+                format!("unknown key {word:?} in {}; did you mean {near:?}?", self.name)
+            };
+            self.doc.fault(key.span().start, text);
+        }
+    }
+}
+
+/// The words for a word that is none of those that are known.
+pub(crate) fn unknown_word(key: &str, word: &str, known: &[&'static str]) -> String {
+    let word = short(word);
+    let near = nearest(&word, known.iter().copied());
+    format!("{key} = {word:?} is not known; it is one of {}; did you mean {near:?}?", known.join(", "))
+}
+
+/// What has settings that a text can change.
+pub(crate) trait Knobs {
+    /// Sets what the table says.
+    fn knobs(&mut self, keys: &Keys<'_>);
+}
+
+/// Makes every field of a struct a key of a scenario's text: all of them must be named, so that none is forgotten. Those
+/// that must not be zero are followed by `> 0`.
+macro_rules! knobs {
+    ($type:ty { $($field:ident $(> $zero:literal)?),* $(,)? }) => {
+        impl $crate::scenario::Knobs for $type {
+            fn knobs(&mut self, _keys: &$crate::scenario::Keys<'_>) {
+                let Self { $($field),* } = self;
+                $($crate::scenario::knobs!(@one _keys $field $($zero)?);)*
+            }
+        }
+    };
+    (@one $keys:ident $field:ident) => { $keys.set(stringify!($field), $field) };
+    (@one $keys:ident $field:ident $zero:literal) => { $keys.set_some(stringify!($field), $field) };
+}
+pub(crate) use knobs;

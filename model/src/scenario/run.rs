@@ -1,0 +1,137 @@
+//! Playing a scenario, and collecting what is seen of it.
+
+use super::Scenario;
+use crate::engine::{FlowResult, Simulation, Status};
+use crate::observe::{Lost, Seen, Trees, Watch};
+use crate::units::Time;
+use crate::workload::{Flow, FlowId, Workload};
+
+/// Events between two looks at what was seen: they bound what must be kept meanwhile.
+const CHUNK: u64 = 1 << 18;
+
+/// Who takes what is seen while a run goes on.
+pub trait Sink {
+    /// A tap has seen a frame. Calls are in the order of time.
+    fn seen(&mut self, _seen: &Seen) {}
+    /// A switch has dropped a frame. Known where there is any tap.
+    fn lost(&mut self, _lost: &Lost) {}
+}
+
+/// Nobody looks.
+impl Sink for () {}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Every flow has arrived and is acknowledged.
+    Done,
+    /// Nothing will happen any more, and some flows have not arrived: queue pairs broke, or wait for such.
+    Stuck,
+    /// The scenario's time is over.
+    Time,
+    /// As many hops as the scenario allows.
+    Hops,
+}
+
+/// A scenario in motion.
+#[derive(Debug)]
+pub struct Run {
+    simulation: Simulation,
+    watch: Watch,
+    trees: Trees,
+    load: Workload,
+    /// One past the last flow of each entry of the traffic, and its name.
+    entries: Vec<(u32, String)>,
+    until: Time,
+    hops: u64,
+    ended: Option<Ended>,
+}
+
+impl Run {
+    pub(super) fn new(
+        scenario: &Scenario,
+        simulation: Simulation,
+        watch: Watch,
+        load: Workload,
+        ends: Vec<u32>,
+    ) -> Self {
+        let names = scenario.traffic.iter().map(|traffic| traffic.name.clone());
+        Self {
+            simulation,
+            watch,
+            trees: Trees::default(),
+            load,
+            entries: ends.into_iter().zip(names).collect(),
+            until: scenario.until,
+            hops: scenario.hops,
+            ended: None,
+        }
+    }
+
+    /// Plays on for a while and hands over what was seen; why it ended, once it has.
+    pub fn step(&mut self, sink: &mut impl Sink) -> Option<Ended> {
+        if self.ended.is_some() {
+            return self.ended;
+        }
+        let target = self.watch.next().min(self.until);
+        let status = self.simulation.advance(target, CHUNK);
+        self.simulation.seen(|seen| sink.seen(seen));
+        self.simulation.lost(|lost| sink.lost(lost));
+        let turns = self.simulation.turns();
+        self.trees.add(self.simulation.fabric(), &turns);
+        let now = self.simulation.now();
+        self.ended = match status {
+            Status::Done => Some(Ended::Done),
+            Status::Stuck => Some(Ended::Stuck),
+            Status::Running if now >= self.until => Some(Ended::Time),
+            Status::Running if self.simulation.totals().hops >= self.hops => Some(Ended::Hops),
+            Status::Running => None,
+        };
+        if now >= self.watch.next() || self.ended.is_some() {
+            self.watch.look(&mut self.simulation);
+        }
+        self.ended
+    }
+
+    /// Plays to the end.
+    pub fn finish(&mut self, sink: &mut impl Sink) -> Ended {
+        loop {
+            if let Some(ended) = self.step(sink) {
+                return ended;
+            }
+        }
+    }
+
+    /// Why it ended; `None` while it has not.
+    #[must_use]
+    pub const fn ended(&self) -> Option<Ended> {
+        self.ended
+    }
+
+    /// The engine's own results.
+    #[must_use]
+    pub const fn simulation(&self) -> &Simulation {
+        &self.simulation
+    }
+
+    /// Series of queues and rates.
+    #[must_use]
+    pub const fn watch(&self) -> &Watch {
+        &self.watch
+    }
+
+    /// Trees of pauses.
+    #[must_use]
+    pub const fn trees(&self) -> &Trees {
+        &self.trees
+    }
+
+    /// Messages that cross the fabric: the name of their traffic, what was to be sent, what became of it.
+    pub fn flows(&self) -> impl Iterator<Item = (FlowId, &str, &Flow, FlowResult)> {
+        self.load.flows().iter().filter(|(_, flow)| !flow.is_work()).map(|(id, flow)| {
+            let entry = self.entries.partition_point(|(end, _)| *end <= id.0);
+            let name = self.entries.get(entry).map_or("", |(_, name)| name.as_str());
+            (id, name, flow, self.simulation.flow(id))
+        })
+    }
+}

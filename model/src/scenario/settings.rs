@@ -1,0 +1,116 @@
+//! The settings of switches, NICs, congestion controls and routing as keys.
+
+use rocetop_parsers::Bytes;
+
+use super::reader::{Doc, Keys, Knobs, Node, knobs, unknown_word};
+use super::value::{Value, word, words};
+use crate::cc::{self, dcqcn};
+use crate::nic::{self, CnpPer};
+use crate::routing::ecmp::Seeds;
+use crate::routing::hash::{Fields, Hash};
+use crate::routing::{self, spray};
+use crate::switch::{self, Buffer, Headroom, Marking, Scheduler, ecn};
+
+words!(CnpPer { "qp" => CnpPer::Qp, "ip" => CnpPer::Ip, "port" => CnpPer::Port });
+words!(ecn::At { "enqueue" => ecn::At::Enqueue, "dequeue" => ecn::At::Dequeue });
+words!(Seeds { "same" => Seeds::Same, "tier" => Seeds::Tier, "switch" => Seeds::Switch });
+words!(Hash { "mix" => Hash::Mix, "crc32" => Hash::Crc32, "crc16" => Hash::Crc16, "xor" => Hash::Xor });
+words!(spray::Order { "random" => spray::Order::Random, "turns" => spray::Order::Turns });
+words!(Fields {
+    "pair" => Fields::PAIR,
+    "tuple" => Fields::TUPLE,
+    "tuple_qp" => Fields::TUPLE_QP,
+    "packet" => Fields::PACKET,
+});
+words!(dcqcn::Variant {
+    "paper" => dcqcn::Variant::Paper,
+    "vendor" => dcqcn::Settings::vendor().variant,
+});
+
+knobs!(nic::Settings {
+    mtu, ack_every, ack_priority, cnp_priority, cnp_interval, cnp_per, timeout > 0, retries
+});
+knobs!(Scheduler { strict, weights });
+knobs!(Buffer { per_port, alpha_256, headroom, hysteresis, response });
+knobs!(Marking { kmin, kmax, pmax_ppm, per });
+knobs!(switch::Settings { buffer, tiers, lossless, marking, marked, mark_at, scheduler });
+
+/// `"exact"`, a share of it such as `"70 %"`, `"none"`, or bytes.
+impl Value for Headroom {
+    fn read(node: &Node<'_>, doc: &Doc, key: &str) -> Option<Self> {
+        let text = node.get_ref().as_str().unwrap_or_default();
+        let percent = text.strip_suffix('%').and_then(|number| number.trim().parse().ok());
+        match (text, percent) {
+            ("exact", _) => Some(Self::Exact { percent: 100 }),
+            ("none", _) => Some(Self::None),
+            (_, Some(percent)) => Some(Self::Exact { percent }),
+            _ => Bytes::read(node, doc, key).map(Self::Fixed),
+        }
+    }
+}
+
+/// Makes settings with defaults a value that is written as a table.
+macro_rules! tables {
+    ($($type:ty),*) => {$(
+        impl Value for $type {
+            fn read(node: &Node<'_>, doc: &Doc, key: &str) -> Option<Self> {
+                let mut value = Self::default();
+                read_table(node, doc, key, &mut value)?;
+                Some(value)
+            }
+        }
+    )*};
+}
+tables!(Buffer, Scheduler);
+
+/// A table of thresholds, or `"production"` or `"paper"` for known ones.
+impl Value for Marking {
+    fn read(node: &Node<'_>, doc: &Doc, key: &str) -> Option<Self> {
+        if node.get_ref().as_str().is_some() {
+            return word(node, doc, key, &[("paper", Self::default()), ("production", Self::production())]);
+        }
+        let mut value = Self::default();
+        read_table(node, doc, key, &mut value)?;
+        if value.kmax < value.kmin {
+            doc.fault(node.span().start, format!("{key}: kmax is below kmin"));
+        }
+        Some(value)
+    }
+}
+
+fn read_table(node: &Node<'_>, doc: &Doc, key: &str, value: &mut impl Knobs) -> Option<()> {
+    let name = match key {
+        "buffer" => "[switch.buffer]",
+        "scheduler" => "[switch.scheduler]",
+        _ => "[switch.marking]",
+    };
+    let keys = Keys::of(doc, node, name)?;
+    value.knobs(&keys);
+    keys.done();
+    Some(())
+}
+
+/// `[cc]`: a name of [`cc::NAMES`], and its settings.
+pub(super) fn congestion_control(keys: Keys<'_>) -> Option<cc::Settings> {
+    let mut settings = named(&keys, cc::Settings::all(), cc::Settings::name, cc::NAMES)?;
+    settings.knobs(&keys);
+    keys.done();
+    Some(settings)
+}
+
+/// `[routing]`: a name of [`routing::NAMES`], and its settings.
+pub(super) fn routing(keys: Keys<'_>) -> Option<routing::Settings> {
+    let mut settings = named(&keys, routing::Settings::all(), routing::Settings::name, routing::NAMES)?;
+    settings.knobs(&keys);
+    keys.done();
+    Some(settings)
+}
+
+fn named<T>(keys: &Keys<'_>, all: Vec<T>, name: fn(&T) -> &'static str, names: &[&'static str]) -> Option<T> {
+    let word: String = keys.need("name", &format!("{:?}", names.first().copied().unwrap_or_default()))?;
+    let found = all.into_iter().find(|settings| name(settings) == word);
+    if found.is_none() {
+        keys.fault_at("name", unknown_word("name", &word, names));
+    }
+    found
+}

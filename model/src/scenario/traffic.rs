@@ -1,0 +1,311 @@
+//! `[[traffic]]`: who sends what to whom. A pattern, or a collective of [`collective::KINDS`].
+
+use super::reader::{Doc, Keys, Node};
+use super::value::Value;
+use crate::collective::{self, Job, Shape};
+use crate::rng::mix;
+use crate::topology::{HostId, Topology};
+use crate::units::{Bytes, Priority, Rate, Time};
+use crate::workload::pattern::{self, Poisson, Sizes};
+use crate::workload::{Flow, FlowId, Workload};
+
+/// Flows that a scenario may have: they bound what it can cost before it has begun.
+const MOST: u64 = 1 << 20;
+
+/// Patterns that are no collectives.
+const PATTERNS: &[&str] = &["background", "flow", "incast", "permutation", "poisson"];
+
+/// What is sent.
+#[derive(Clone, Debug)]
+pub enum Kind {
+    /// One message from every one of some hosts to each of others.
+    Flow {
+        /// Senders.
+        from: Vec<HostId>,
+        /// Receivers.
+        to: Vec<HostId>,
+    },
+    /// A single cycle through some hosts, in an order drawn from the seed.
+    Permutation(Vec<HostId>),
+    /// Random arrivals between some hosts.
+    Poisson {
+        /// The hosts.
+        among: Vec<HostId>,
+        /// Sizes, load and length. Its sizes count, and not those of the traffic.
+        arrivals: Poisson,
+    },
+    /// A steady stream.
+    Background {
+        /// Sender and receiver.
+        pair: (HostId, HostId),
+        /// How fast.
+        rate: Rate,
+        /// For how long.
+        time: Time,
+    },
+    /// A collective, and compute time before each of its rounds.
+    Collective {
+        /// Which.
+        kind: &'static collective::Kind,
+        /// Ranks, in order.
+        ranks: Vec<HostId>,
+        /// How they hang together.
+        shape: Shape,
+        /// Time before each round.
+        compute: Time,
+    },
+}
+
+/// One entry of a scenario's traffic.
+#[derive(Clone, Debug)]
+pub struct Traffic {
+    /// What it is called in reports.
+    pub name: String,
+    /// What is sent.
+    pub kind: Kind,
+    /// Bytes of a message, or of a collective's buffer.
+    pub bytes: Bytes,
+    /// When it begins.
+    pub start: Time,
+    /// How often, one after the other on the same queue pair.
+    pub rounds: u32,
+    /// The queue pair between two hosts that it uses.
+    pub lane: u16,
+    /// Traffic class.
+    pub priority: Priority,
+    /// The most that a queue pair sends; [`Rate::MAX`] for no limit.
+    pub limit: Rate,
+}
+
+impl Traffic {
+    /// Traffic that begins with the run, once, in the class that RoCE usually has.
+    #[must_use]
+    pub fn new(name: impl Into<String>, kind: Kind, bytes: Bytes) -> Self {
+        let name = name.into();
+        Self { name, kind, bytes, start: Time::ZERO, rounds: 1, lane: 0, priority: Flow::PRIORITY, limit: Rate::MAX }
+    }
+
+    /// Flows that it comes to, or a few more; waits beyond a few for each flow count a 32nd of one.
+    fn flows(&self) -> u64 {
+        let square = |n: usize| (n as u64).saturating_mul(n as u64);
+        let each = match &self.kind {
+            Kind::Flow { from, to } => (from.len() as u64).saturating_mul(to.len() as u64),
+            Kind::Permutation(among) => among.len() as u64,
+            Kind::Poisson { arrivals, .. } => arrivals.most as u64,
+            Kind::Background { .. } => 1,
+            // A ring sends n times in each of 2(n-1) steps; a tree 2n times for each piece.
+            // All of one round wait for all that their host received in the round before.
+            Kind::Collective { ranks, kind, .. } if kind.name == "all_to_all" && self.rounds > 1 => {
+                square(ranks.len()).saturating_mul((ranks.len() as u64).div_ceil(32))
+            }
+            Kind::Collective { ranks, shape, .. } => {
+                let pieces = (ranks.len() as u64).saturating_mul(shape.pieces);
+                square(ranks.len()).max(pieces).saturating_mul(2).saturating_add(ranks.len() as u64)
+            }
+        };
+        each.saturating_mul(u64::from(self.rounds))
+    }
+
+    /// Adds its flows to a workload. What is drawn comes from `seed`.
+    pub(super) fn add(&self, load: &mut Workload, seed: u64) {
+        let first = load.flows().len() as u32;
+        let like = Flow {
+            lane: self.lane,
+            priority: self.priority,
+            limit: self.limit,
+            ..Flow::new(HostId(0), HostId(0), self.bytes)
+        };
+        match &self.kind {
+            Kind::Collective { kind, ranks, shape, compute } => {
+                let mut job = Job::new(load, ranks.clone(), like);
+                job.shape = *shape;
+                if self.start > Time::ZERO {
+                    job.compute(self.start);
+                }
+                for _ in 0..self.rounds {
+                    if *compute > Time::ZERO {
+                        job.compute(*compute);
+                    }
+                    (kind.play)(&mut job, self.bytes);
+                }
+                return;
+            }
+            Kind::Flow { from, to } => {
+                for _ in 0..self.rounds {
+                    for dst in to {
+                        pattern::incast(load, from.iter().copied(), *dst, self.bytes);
+                    }
+                }
+            }
+            Kind::Permutation(among) => {
+                for round in 0..self.rounds {
+                    pattern::permutation(load, among, self.bytes, mix(seed ^ u64::from(round)));
+                }
+            }
+            Kind::Poisson { among, arrivals } => {
+                arrivals.add(load, among, seed);
+            }
+            Kind::Background { pair, rate, time } => {
+                pattern::background(load, *pair, *rate, *time, self.priority);
+            }
+        }
+        for flow in (first..load.flows().len() as u32).map(FlowId) {
+            let flow = load.flow_mut(flow);
+            flow.after += self.start;
+            flow.lane = self.lane;
+            flow.priority = self.priority;
+            flow.limit = flow.limit.min(self.limit);
+        }
+    }
+}
+
+/// Some hosts: `"all"`, a number, `"0-15"`, `"0-3, 8-11"`, or a list of numbers.
+fn hosts(keys: &Keys<'_>, key: &'static str, fabric: &Topology) -> Option<Vec<HostId>> {
+    let node = keys.node(key)?;
+    let all = fabric.hosts();
+    let named = Hosts::read(node, keys.doc, key)?;
+    let mut hosts = Vec::new();
+    for (first, last) in named.0 {
+        let (first, last) = if first == u32::MAX { (0, all.saturating_sub(1)) } else { (first, last) };
+        if last >= all || first > last {
+            keys.fault_at(
+                key,
+                format!("{key}: hosts {first} to {last} are not there; the fabric has 0 to {}", all - 1),
+            );
+            return None;
+        }
+        hosts.extend((first..=last).map(HostId));
+    }
+    hosts.sort_unstable();
+    hosts.dedup();
+    Some(hosts)
+}
+
+/// Ranges of host numbers; one that begins with [`u32::MAX`] is all of them.
+struct Hosts(Vec<(u32, u32)>);
+
+impl Value for Hosts {
+    fn read(node: &Node<'_>, doc: &Doc, key: &str) -> Option<Self> {
+        let Some(text) = node.get_ref().as_str() else {
+            return Some(Self(Vec::<u32>::read(node, doc, key)?.into_iter().map(|n| (n, n)).collect()));
+        };
+        if text == "all" {
+            return Some(Self(vec![(u32::MAX, u32::MAX)]));
+        }
+        let range = |part: &str| {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            Some((first.trim().parse().ok()?, last.trim().parse().ok()?))
+        };
+        let ranges: Option<Vec<_>> = text.split(',').map(range).collect();
+        if ranges.is_none() {
+            doc.fault(node.span().start, format!("{key} is hosts: \"all\", \"0-15\", \"0-3, 8-11\", 7 or [0, 2]"));
+        }
+        ranges.map(Self)
+    }
+}
+
+/// Reads all entries.
+pub(super) fn traffic(all: Vec<Keys<'_>>, fabric: &Topology) -> Vec<Traffic> {
+    let mut traffic = Vec::new();
+    let mut flows = 0_u64;
+    for keys in all {
+        let Some(one) = entry(&keys, fabric) else { continue };
+        flows = flows.saturating_add(one.flows());
+        if flows > MOST {
+            keys.fault(format!("up to here the traffic has {flows} flows; a scenario may have {MOST}"));
+            break;
+        }
+        keys.done();
+        traffic.push(one);
+    }
+    traffic
+}
+
+fn entry(keys: &Keys<'_>, fabric: &Topology) -> Option<Traffic> {
+    let mut names: Vec<&'static str> = PATTERNS.to_vec();
+    names.extend(collective::KINDS.iter().map(|kind| kind.name));
+    names.sort_unstable();
+    if keys.node("kind").is_none() {
+        keys.fault(format!("[[traffic]] needs a kind, one of {}", names.join(", ")));
+    }
+    let word = keys.name("kind", &names)?;
+    let everyone = || (0..fabric.hosts()).map(HostId).collect::<Vec<_>>();
+    let among = || hosts(keys, "among", fabric).or_else(|| keys.node("among").is_none().then(everyone));
+    let needed = |key: &'static str| {
+        if keys.node(key).is_none() {
+            keys.fault(format!("{word} needs {key}, such as {key} = 1"));
+        }
+        hosts(keys, key, fabric)
+    };
+    let kind = match word {
+        "flow" | "incast" => {
+            let to = needed("to")?;
+            let from = hosts(keys, "from", fabric).or_else(|| keys.node("from").is_none().then(everyone))?;
+            Kind::Flow { from, to }
+        }
+        "permutation" => Kind::Permutation(among()?),
+        "poisson" => Kind::Poisson { among: among()?, arrivals: poisson(keys, fabric)? },
+        "background" => {
+            let one = |key: &'static str| match needed(key)?.as_slice() {
+                [host] => Some(*host),
+                _ => {
+                    keys.fault_at(key, format!("{key} is one host here"));
+                    None
+                }
+            };
+            let pair = (one("from")?, one("to")?);
+            let (rate, time) = (keys.need("rate", "\"10 Gb/s\"")?, keys.need("time", "\"1 ms\"")?);
+            Kind::Background { pair, rate, time }
+        }
+        _ => collective_of(keys, collective::Kind::named(word)?, among()?),
+    };
+    let sized = !matches!(kind, Kind::Poisson { .. } | Kind::Background { .. });
+    let bytes = if sized { keys.need("bytes", "\"1 MB\"")? } else { Bytes(1) };
+    let mut traffic = Traffic::new(keys.get("name").unwrap_or_else(|| word.to_owned()), kind, bytes);
+    keys.set("start", &mut traffic.start);
+    keys.set("lane", &mut traffic.lane);
+    keys.set("priority", &mut traffic.priority);
+    keys.set("limit", &mut traffic.limit);
+    if sized {
+        keys.set_some("rounds", &mut traffic.rounds);
+    }
+    Some(traffic)
+}
+
+fn poisson(keys: &Keys<'_>, fabric: &Topology) -> Option<Poisson> {
+    let line = fabric.ports().rows().first().map_or(Rate(0), |port| port.cable.rate);
+    let sizes = match keys.node("sizes").map(|node| node.get_ref().as_str()) {
+        Some(Some("web_search")) => Sizes::web_search(),
+        Some(Some(word)) => {
+            keys.fault_at("sizes", super::reader::unknown_word("sizes", word, &["web_search"]));
+            return None;
+        }
+        _ => Sizes::fixed(keys.need("sizes", "\"web_search\" or sizes = 65536")?),
+    };
+    let percent = keys.need("load_percent", "50")?;
+    let until: Time = keys.need("time", "\"1 ms\"")?;
+    let most: u32 = keys.get("most").unwrap_or(100_000);
+    Some(Poisson { sizes, line, percent, until, most: most as usize })
+}
+
+fn collective_of(keys: &Keys<'_>, kind: &'static collective::Kind, ranks: Vec<HostId>) -> Kind {
+    // A network of hosts with one NIC each, unless something else is said.
+    let mut shape = Shape { per_server: 1, inside: None, ..Shape::default() };
+    let mut per_server = 1_u32;
+    keys.set_some("per_server", &mut per_server);
+    shape.per_server = per_server as usize;
+    keys.set("inside", &mut shape.inside);
+    keys.set_some("pieces", &mut shape.pieces);
+    let compute = keys.get("compute").unwrap_or_default();
+    Kind::Collective { kind, ranks, shape, compute }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_collective_has_a_patterns_name() {
+        assert!(collective::KINDS.iter().all(|kind| !PATTERNS.contains(&kind.name)));
+    }
+}

@@ -1,0 +1,207 @@
+//! `rocetop simulate`: plays a scenario through a modelled fabric.
+
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+use indicatif::{ProgressBar, ProgressStyle};
+use rocetop_model::observe::{link_name, port_of};
+use rocetop_model::scenario::{Faults, Run, Scenario};
+use rocetop_model::topology::PortId;
+
+use super::input::listen;
+use super::write::is_read;
+use super::{Exit, quiet_pipe};
+use crate::report::simulation::Simulation;
+use crate::report::text;
+use crate::simulate::Captures;
+
+/// Play a scenario through a modelled fabric
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER)]
+pub struct Args {
+    /// The scenario: a TOML file, or - for standard input
+    scenario: PathBuf,
+
+    /// Draw everything from this seed, and not from the scenario's
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+
+    /// Print the run as JSON (rocetop.simulation/1)
+    #[arg(long)]
+    json: bool,
+
+    /// With --json: queues and rates over time too
+    #[arg(long, requires = "json")]
+    series: bool,
+
+    /// Save what a link carries as pcapng; may be given several times
+    #[arg(long, value_name = "LINK=FILE")]
+    pcap: Vec<Tap>,
+
+    /// Save no more than this many bytes of each frame
+    #[arg(long, value_name = "BYTES", default_value_t = 0, hide_default_value = true, requires = "pcap")]
+    snaplen: u32,
+
+    /// Show at most this many flows and links in the text report
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    top: usize,
+}
+
+const AFTER: &str = "\
+A scenario has a fabric and traffic; all else has a default:
+
+  [fabric]
+  shape = \"star\"
+  hosts = 8
+  rate = \"100 Gb/s\"
+
+  [cc]
+  name = \"dcqcn\"
+
+  [[traffic]]
+  kind = \"incast\"
+  to = 0
+  bytes = \"1 MB\"
+
+A LINK is a host's cable (h3), or one between two nodes (t1s0-t2s1; a second
+one is t1s0-t2s1.1), seen at the end that is named first: hosts are h0, h1 and
+so on, the switches of tier 1 t1s0, t1s1. `rocetop analyze` reads what is saved.
+Frames cut by --snaplen keep their length; their ICRC cannot be told.
+
+Exit codes: 0 the run went to its end, whatever became of the traffic, 2 usage
+or I/O error or a fault in the scenario. The same scenario and seed give the
+same bytes.";
+
+/// A link and the file for its frames.
+#[derive(Clone, Debug)]
+struct Tap {
+    link: String,
+    file: PathBuf,
+}
+
+impl FromStr for Tap {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.split_once('=') {
+            Some((link, file)) if !link.is_empty() && !file.is_empty() => {
+                Ok(Self { link: link.to_owned(), file: file.into() })
+            }
+            _ => Err("write the link and the file, such as h0=h0.pcapng"),
+        }
+    }
+}
+
+/// Bytes of a scenario that are read: the model refuses more than a mebibyte.
+const MOST: u64 = (1 << 20) + 1;
+
+/// Runs the command.
+///
+/// # Errors
+/// A scenario that cannot be read or played, a link that is not there, output that fails.
+pub fn run(args: &Args) -> anyhow::Result<Exit> {
+    let mut scenario = read(&args.scenario)?;
+    if let Some(seed) = args.seed {
+        scenario.settings.seed = seed;
+    }
+    let mut taps: Vec<(PortId, &Path)> = Vec::new();
+    for tap in &args.pcap {
+        let port = port_of(&scenario.fabric, &tap.link).map_err(|error| anyhow::anyhow!("--pcap: {error}"))?;
+        taps.push((port, &tap.file));
+    }
+    scenario.taps.extend(taps.iter().map(|(port, _)| *port));
+    let mut run = scenario.begin().with_context(|| format!("{} cannot be played", args.scenario.display()))?;
+    let mut captures = Captures::new(&scenario.fabric, args.snaplen);
+    for (port, path) in &taps {
+        captures.add(*port, create(path, args)?).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    play(&mut run, &mut captures)?;
+    let tapped = !scenario.taps.is_empty();
+    let (frames, lost) = captures.finish().map_err(|(port, error)| {
+        let file = taps.iter().find(|(tap, _)| *tap == port).map_or(Path::new(""), |(_, file)| file);
+        anyhow::Error::new(error).context(format!("cannot write {}", file.display()))
+    })?;
+    if !taps.is_empty() {
+        let links: Vec<String> = taps.iter().map(|(port, _)| link_name(&scenario.fabric, *port)).collect();
+        anstream::eprintln!("rocetop: {frames} frames of {} saved", links.join(", "));
+    }
+    let report = Simulation::new(&scenario, &run, tapped.then_some(lost), args.series);
+    print(args, &report).or_else(quiet_pipe).context("cannot write the report")?;
+    Ok(Exit::Clean)
+}
+
+fn read(path: &Path) -> anyhow::Result<Scenario> {
+    let name = path.display();
+    let mut text = Vec::new();
+    let read = if path.as_os_str() == "-" {
+        io::stdin().lock().take(MOST).read_to_end(&mut text)
+    } else {
+        File::open(path).and_then(|file| file.take(MOST).read_to_end(&mut text))
+    };
+    read.with_context(|| format!("cannot read {name}"))?;
+    let Ok(text) = String::from_utf8(text) else {
+        bail!("{name} is no scenario: it is not UTF-8 text; `rocetop simulate --help` shows one");
+    };
+    Scenario::parse(&text).map_err(|Faults(faults)| {
+        /// So many can be mended before the next run.
+        const SHOWN: usize = 10;
+        let mut lines: Vec<String> =
+            faults.iter().take(SHOWN).map(|fault| format!("{name}:{}: {}", fault.line, fault.text)).collect();
+        if faults.len() > SHOWN {
+            lines.push(format!("{name}: and {} more", faults.len() - SHOWN));
+        }
+        anyhow::anyhow!(lines.join("\n"))
+    })
+}
+
+/// Opens a file for a capture; neither the scenario nor a file that has one already.
+fn create(path: &Path, args: &Args) -> anyhow::Result<BufWriter<File>> {
+    let name = path.display();
+    ensure!(path.as_os_str() != "-", "--pcap needs the name of a file: standard output has the report");
+    if is_read(path, std::slice::from_ref(&args.scenario)).is_some() {
+        bail!("{name} is the scenario, which is read: --pcap needs another file");
+    }
+    ensure!(
+        args.pcap.iter().filter(|tap| tap.file == path).count() == 1,
+        "{name} is named for two links: each needs a file of its own"
+    );
+    let file = File::create(path).with_context(|| format!("cannot write {name}"))?;
+    Ok(BufWriter::with_capacity(1 << 16, file))
+}
+
+/// Plays to the end, or until somebody asks for it; a line on a terminal says how far it is.
+fn play(run: &mut Run, captures: &mut Captures<'_>) -> anyhow::Result<()> {
+    let stop = listen()?;
+    let bar = io::stderr().is_terminal().then(ProgressBar::new_spinner);
+    if let Some(bar) = &bar {
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(200));
+    }
+    while run.step(captures).is_none() && !stop.is_stopped() && !captures.failed() {
+        if let Some(bar) = &bar {
+            let done = run.simulation().totals().done;
+            bar.set_message(format!("{} simulated, {done} flows done", run.simulation().now()));
+        }
+    }
+    if let Some(bar) = bar {
+        bar.finish_and_clear();
+    }
+    Ok(())
+}
+
+fn print(args: &Args, report: &Simulation) -> io::Result<()> {
+    if args.json {
+        let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+        report.write(&mut out)?;
+        return out.flush();
+    }
+    let mut out = BufWriter::new(anstream::stdout().lock());
+    text::simulation::write(&mut out, report, args.top)?;
+    out.flush()
+}

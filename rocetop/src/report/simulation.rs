@@ -1,0 +1,365 @@
+//! What a simulated run came to, as one JSON object: `rocetop.simulation/1`. Integers throughout: nanoseconds, bytes, bits
+//! per second, counts; what did not happen is null.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use rocetop_model::engine::{FlowResult, Totals};
+use rocetop_model::observe::{NicCounters, PortCounters, link_name, link_names};
+use rocetop_model::scenario::{Ended, Run, Scenario};
+use rocetop_model::topology::HostId;
+use rocetop_model::units::Time;
+use rocetop_model::workload::{self, FlowId};
+use rocetop_parsers::Addr;
+use serde::Serialize;
+
+use crate::simulate::Drops;
+
+/// Name and version of the contract.
+pub const SCHEMA: &str = "rocetop.simulation/1";
+
+/// A run.
+#[derive(Debug, Serialize)]
+pub struct Simulation {
+    schema: &'static str,
+    /// What was played.
+    pub scenario: About,
+    /// Why it ended: `done`, `stuck`, `time`, `hops`; `interrupted` when somebody asked for the end.
+    pub ended: &'static str,
+    /// When it ended.
+    pub end_ns: u64,
+    /// Sums.
+    pub totals: Sums,
+    /// Every message.
+    pub flows: Vec<Flow>,
+    /// Every port: one direction of a cable.
+    pub links: Vec<Link>,
+    /// Every host's NIC that has something to tell.
+    pub nics: Vec<Nic>,
+    /// Where congestion stood, and what had to wait for it.
+    pub pause_trees: Vec<Tree>,
+    /// Packets that switches dropped, by source and destination; null where no link was tapped.
+    pub lost: Option<Vec<LostOf>>,
+    /// Queues and rates over time; null unless asked for.
+    pub series: Option<Series>,
+}
+
+/// What was played.
+#[derive(Debug, Serialize)]
+#[allow(missing_docs, reason = "each name says it")]
+pub struct About {
+    pub name: String,
+    pub about: String,
+    pub seed: u64,
+    pub hosts: u32,
+    pub switches: u32,
+    pub congestion_control: &'static str,
+    pub routing: &'static str,
+}
+
+/// Sums over the fabric.
+#[derive(Debug, Serialize)]
+#[allow(missing_docs, reason = "each name says it")]
+pub struct Sums {
+    pub flows: u64,
+    pub flows_done: u64,
+    pub flows_failed: u64,
+    pub delivered_bytes: u64,
+    pub hops: u64,
+    pub drops: u64,
+    pub ce: u64,
+    pub cnps: u64,
+    pub pauses: u64,
+    pub naks: u64,
+    pub out_of_sequence: u64,
+    pub retransmissions: u64,
+    pub timeouts: u64,
+}
+
+/// One message.
+#[derive(Debug, Serialize)]
+#[allow(missing_docs, reason = "each name says it")]
+pub struct Flow {
+    pub id: u32,
+    pub traffic: String,
+    pub src: u32,
+    pub dst: u32,
+    pub bytes: u64,
+    pub started_ns: Option<u64>,
+    pub delivered_ns: Option<u64>,
+    pub acked_ns: Option<u64>,
+    /// From its start to the arrival of its last byte.
+    pub duration_ns: Option<u64>,
+    pub goodput_bps: Option<u64>,
+    pub retransmissions: u32,
+    pub ce: u32,
+    pub cnps: u32,
+    pub failed: bool,
+}
+
+/// A port's way out.
+#[derive(Debug, Serialize)]
+#[allow(missing_docs, reason = "each name says it")]
+pub struct Link {
+    pub link: String,
+    pub rate_bps: u64,
+    pub tx_frames: u64,
+    pub tx_bytes: u64,
+    pub rx_frames: u64,
+    pub rx_bytes: u64,
+    /// Of the line rate, gaps included, from beginning to end; in parts of a million.
+    pub use_ppm: u64,
+    /// Packets that came in by it and were dropped.
+    pub drops: u64,
+    pub ce: u64,
+    /// Times it had to stop, and for how long.
+    pub pauses: u64,
+    pub paused_ns: u64,
+    /// Bytes in its queues; null where it was not watched.
+    pub queue: Option<Queue>,
+}
+
+/// How long a queue was.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[allow(missing_docs, reason = "each name says it")]
+pub struct Queue {
+    pub p50: u64,
+    pub p99: u64,
+    pub max: u64,
+}
+
+/// A host's NIC, by the names that Linux has for its counters.
+#[derive(Debug, Serialize)]
+#[allow(missing_docs, reason = "each name is Linux's own")]
+pub struct Nic {
+    pub host: u32,
+    pub np_ecn_marked_roce_packets: u64,
+    pub np_cnp_sent: u64,
+    pub rp_cnp_handled: u64,
+    pub out_of_sequence: u64,
+    pub duplicate_request: u64,
+    pub packet_seq_err: u64,
+    pub local_ack_timeout_err: u64,
+    pub retransmissions: u64,
+}
+
+/// Pauses that go back to one node.
+#[derive(Debug, Serialize)]
+#[allow(missing_docs, reason = "each name says it")]
+pub struct Tree {
+    pub root: String,
+    pub priority: u8,
+    pub pauses: u64,
+    pub depth: u32,
+    pub ports: Vec<String>,
+    pub hosts: u32,
+    pub first_ns: u64,
+    pub last_ns: u64,
+}
+
+/// Drops from one address to another.
+#[derive(Debug, Serialize)]
+#[allow(missing_docs, reason = "each name says it")]
+pub struct LostOf {
+    pub src: String,
+    pub dst: String,
+    pub packets: u64,
+}
+
+/// Queues and rates, bin by bin.
+#[derive(Debug, Serialize)]
+#[allow(missing_docs, reason = "each name says it")]
+pub struct Series {
+    pub bin_ns: u64,
+    pub links: Vec<SeriesOf>,
+}
+
+/// Those of one link.
+#[derive(Debug, Serialize)]
+#[allow(missing_docs, reason = "each name says it")]
+pub struct SeriesOf {
+    pub link: String,
+    pub sent_bytes: Vec<u64>,
+    pub peak_bytes: Vec<u64>,
+}
+
+const fn ns(time: Time) -> u64 {
+    time.0 / 1_000
+}
+
+/// `bytes` in `time`, in bits per second.
+fn rate(bytes: u64, time: Time) -> Option<u64> {
+    let bits = u128::from(bytes) * 8 * u128::from(Time::SECOND.0);
+    bits.checked_div(u128::from(time.0)).and_then(|rate| u64::try_from(rate).ok())
+}
+
+impl Simulation {
+    /// What a run of `scenario` came to. `lost` is what its taps know of drops.
+    #[must_use]
+    pub fn new(scenario: &Scenario, run: &Run, lost: Option<Drops>, series: bool) -> Self {
+        let simulation = run.simulation();
+        let flows: Vec<Flow> = flows(run);
+        let settings = &scenario.settings;
+        Self {
+            schema: SCHEMA,
+            scenario: About {
+                name: scenario.name.clone(),
+                about: scenario.about.clone(),
+                seed: settings.seed,
+                hosts: scenario.fabric.hosts(),
+                switches: scenario.fabric.switches(),
+                congestion_control: settings.cc.name(),
+                routing: settings.routing.name(),
+            },
+            ended: match run.ended() {
+                Some(Ended::Done) => "done",
+                Some(Ended::Stuck) => "stuck",
+                Some(Ended::Time) => "time",
+                Some(Ended::Hops) => "hops",
+                None => "interrupted",
+            },
+            end_ns: ns(simulation.now()),
+            totals: sums(&simulation.totals(), &flows),
+            flows,
+            links: links(run),
+            nics: nics(run),
+            pause_trees: trees(run),
+            lost: lost.map(|lost| {
+                let of = |((src, dst), packets): ((Addr, Addr), u64)| LostOf {
+                    src: src.to_string(),
+                    dst: dst.to_string(),
+                    packets,
+                };
+                lost.into_iter().map(of).collect()
+            }),
+            series: series.then(|| self::series(run)),
+        }
+    }
+
+    /// Writes it as JSON, and a line feed.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        serde_json::to_writer(&mut *out, self)?;
+        out.write_all(b"\n")
+    }
+}
+
+fn sums(totals: &Totals, flows: &[Flow]) -> Sums {
+    Sums {
+        flows: flows.len() as u64,
+        flows_done: flows.iter().filter(|flow| flow.acked_ns.is_some()).count() as u64,
+        flows_failed: totals.failed,
+        delivered_bytes: totals.delivered.0,
+        hops: totals.hops,
+        drops: totals.drops,
+        ce: totals.marks,
+        cnps: totals.cnps,
+        pauses: totals.pauses,
+        naks: totals.naks,
+        out_of_sequence: totals.out_of_order,
+        retransmissions: totals.resent,
+        timeouts: totals.timeouts,
+    }
+}
+
+fn flows(run: &Run) -> Vec<Flow> {
+    let of = |(id, traffic, flow, result): (FlowId, &str, &workload::Flow, FlowResult)| {
+        let duration = result.duration();
+        Flow {
+            id: id.0,
+            traffic: traffic.to_owned(),
+            src: flow.src.0,
+            dst: flow.dst.0,
+            bytes: flow.bytes.0,
+            started_ns: result.started.map(ns),
+            delivered_ns: result.delivered.map(ns),
+            acked_ns: result.acked.map(ns),
+            duration_ns: duration.map(ns),
+            goodput_bps: duration.and_then(|time| rate(flow.bytes.0, time)),
+            retransmissions: result.resent,
+            ce: result.marked,
+            cnps: result.cnps,
+            failed: result.failed,
+        }
+    };
+    run.flows().map(of).collect()
+}
+
+fn links(run: &Run) -> Vec<Link> {
+    let simulation = run.simulation();
+    let (fabric, now) = (simulation.fabric(), simulation.now());
+    let mut queues: BTreeMap<_, _> = BTreeMap::new();
+    for watch in run.watch().ports() {
+        let [p50, p99] = [50, 99].map(|percent| watch.queue.percentile(percent).0);
+        queues.insert(watch.port, Queue { p50, p99, max: watch.queue.most().0 });
+    }
+    let (all, names) = (simulation.port_counters(), link_names(fabric));
+    all.iter()
+        .map(|(port, counters)| {
+            let PortCounters { tx_frames, tx_bytes, rx_frames, rx_bytes, marks, drops, rx_pauses, paused } = *counters;
+            let line = fabric.ports()[port].cable.rate;
+            let used = u128::from(simulation.counters(port).bytes) * 1_000_000;
+            let use_ppm = used.checked_div(u128::from(line.bytes_in(now).0)).unwrap_or(0) as u64;
+            Link {
+                link: names[port].clone(),
+                rate_bps: line.0,
+                tx_frames,
+                tx_bytes: tx_bytes.0,
+                rx_frames,
+                rx_bytes: rx_bytes.0,
+                use_ppm,
+                drops,
+                ce: marks,
+                pauses: rx_pauses,
+                paused_ns: ns(paused),
+                queue: queues.get(&port).copied(),
+            }
+        })
+        .collect()
+}
+
+fn nics(run: &Run) -> Vec<Nic> {
+    let simulation = run.simulation();
+    let hosts = (0..simulation.fabric().hosts()).map(|host| (host, simulation.nic_counters(HostId(host))));
+    let of = |(host, counters): (u32, NicCounters)| Nic {
+        host,
+        np_ecn_marked_roce_packets: counters.marked,
+        np_cnp_sent: counters.cnps_sent,
+        rp_cnp_handled: counters.cnps_handled,
+        out_of_sequence: counters.out_of_sequence,
+        duplicate_request: counters.duplicates,
+        packet_seq_err: counters.naks,
+        local_ack_timeout_err: counters.timeouts,
+        retransmissions: counters.resent,
+    };
+    hosts.filter(|(_, counters)| *counters != NicCounters::default()).map(of).collect()
+}
+
+fn trees(run: &Run) -> Vec<Tree> {
+    let fabric = run.simulation().fabric();
+    let trees = run.trees().trees().into_iter();
+    trees
+        .map(|tree| Tree {
+            root: fabric.name(tree.root),
+            priority: tree.priority.number(),
+            pauses: tree.pauses,
+            depth: tree.depth,
+            ports: tree.ports.iter().map(|port| link_name(fabric, *port)).collect(),
+            hosts: tree.ports.iter().filter(|port| port.0 < fabric.hosts()).count() as u32,
+            first_ns: ns(tree.first),
+            last_ns: ns(tree.last),
+        })
+        .collect()
+}
+
+fn series(run: &Run) -> Series {
+    let fabric = run.simulation().fabric();
+    let links = run.watch().ports().iter().map(|watch| SeriesOf {
+        link: link_name(fabric, watch.port),
+        sent_bytes: watch.points.iter().map(|point| point.sent.0).collect(),
+        peak_bytes: watch.points.iter().map(|point| point.peak.0).collect(),
+    });
+    Series { bin_ns: ns(run.watch().bin()), links: links.collect() }
+}

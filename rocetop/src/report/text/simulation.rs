@@ -1,0 +1,159 @@
+//! A simulated run for people: what became of the flows, and what the links had to carry.
+
+use std::io::{self, Write};
+
+use super::figures::{bytes, count, counted, duration, share};
+use super::page::{BAD, DIM, GOOD, HEAD, PLAIN, Page};
+use crate::report::simulation::{Flow, Link, Simulation, Tree};
+
+/// Trees of pauses that are shown.
+const TREES: usize = 5;
+
+/// Writes the page: at most `top` flows, the slowest first, and as many links, those in trouble first.
+///
+/// # Errors
+/// Those of the writer.
+pub fn write(out: &mut impl Write, run: &Simulation, top: usize) -> io::Result<()> {
+    let mut page = Page::new(out);
+    head(&mut page, run)?;
+    flows(&mut page, &run.flows, top)?;
+    links(&mut page, &run.links, top)?;
+    trees(&mut page, &run.pause_trees)
+}
+
+fn head<W: Write>(page: &mut Page<'_, W>, run: &Simulation) -> io::Result<()> {
+    let about = &run.scenario;
+    page.words(HEAD, "Scenario  ", &about.name)?;
+    if !about.about.is_empty() {
+        page.words(DIM, "          ", about.about.trim())?;
+    }
+    let fabric = [
+        counted(u64::from(about.hosts), "host"),
+        if about.switches == 1 { "1 switch".to_owned() } else { format!("{} switches", about.switches) },
+        format!("control {}", about.congestion_control),
+        format!("routing {}", about.routing),
+        format!("seed {}", about.seed),
+    ];
+    page.figures(PLAIN, "Fabric    ", &fabric)?;
+    let totals = &run.totals;
+    let missing = totals.flows - totals.flows_done;
+    let (style, end) = match run.ended {
+        "done" => (GOOD, "every flow arrived".to_owned()),
+        "stuck" => (BAD, format!("stuck: {} never arrived", counted(missing, "flow"))),
+        "time" => (PLAIN, format!("the scenario's time was over; {} on their way", counted(missing, "flow"))),
+        "hops" => (BAD, format!("the scenario's hops were used up; {} on their way", counted(missing, "flow"))),
+        _ => (BAD, format!("interrupted; {} on their way", counted(missing, "flow"))),
+    };
+    page.words(style, "End       ", &format!("{} after the start: {end}", duration(run.end_ns)))?;
+    let sums = [
+        format!("{} delivered", bytes(totals.delivered_bytes)),
+        counted(totals.drops, "drop"),
+        format!("{} sent again", count(totals.retransmissions)),
+        format!("{} CE", count(totals.ce)),
+        counted(totals.cnps, "CNP"),
+        counted(totals.pauses, "pause"),
+        counted(totals.timeouts, "timeout"),
+    ];
+    page.figures(PLAIN, "In all    ", &sums)?;
+    page.gap()
+}
+
+/// `of` things of which `shown` are shown.
+fn part(shown: usize, of: usize) -> String {
+    if shown < of { format!(", {shown} of {}", count(of as u64)) } else { String::new() }
+}
+
+fn flows<W: Write>(page: &mut Page<'_, W>, flows: &[Flow], top: usize) -> io::Result<()> {
+    let mut sorted: Vec<&Flow> = flows.iter().collect();
+    // What never arrived is slower than anything.
+    sorted.sort_by_key(|flow| (std::cmp::Reverse(flow.duration_ns.unwrap_or(u64::MAX)), flow.id));
+    let shown = sorted.len().min(top);
+    page.words(HEAD, "", &format!("Flows (the slowest first{})", part(shown, flows.len())))?;
+    let head = format!(
+        "{:<15} {:>5} {:>5} {:>8} {:>8} {:>11} {:>6} {:>6} {:>5}",
+        "  traffic", "from", "to", "bytes", "took", "goodput", "again", "CE", "CNP"
+    );
+    page.verbatim(&head)?;
+    for flow in sorted.into_iter().take(top) {
+        let name: String = flow.traffic.chars().take(13).collect();
+        let took = match flow.duration_ns {
+            Some(ns) => duration(ns),
+            None if flow.failed => "broken".to_owned(),
+            None if flow.started_ns.is_some() => "on way".to_owned(),
+            None => "waits".to_owned(),
+        };
+        let goodput = flow.goodput_bps.map_or_else(|| "-".to_owned(), gigabits);
+        page.verbatim(&format!(
+            "  {name:<13} {:>5} {:>5} {:>8} {took:>8} {goodput:>11} {:>6} {:>6} {:>5}",
+            format!("h{}", flow.src),
+            format!("h{}", flow.dst),
+            bytes(flow.bytes),
+            flow.retransmissions,
+            flow.ce,
+            flow.cnps
+        ))?;
+    }
+    page.gap()
+}
+
+/// Bits per second as gigabits with three decimals: `92.134 Gb/s`.
+fn gigabits(bps: u64) -> String {
+    format!("{}.{:03} Gb/s", bps / 1_000_000_000, bps / 1_000_000 % 1_000)
+}
+
+fn links<W: Write>(page: &mut Page<'_, W>, links: &[Link], top: usize) -> io::Result<()> {
+    let mut sorted: Vec<&Link> = links.iter().filter(|link| link.tx_frames + link.drops > 0).collect();
+    let trouble = |link: &Link| {
+        let longest = link.queue.map_or(0, |queue| queue.max);
+        (link.drops, link.paused_ns, longest, link.use_ppm)
+    };
+    sorted.sort_by_key(|link| std::cmp::Reverse(trouble(link)));
+    let shown = sorted.len().min(top);
+    page.words(HEAD, "", &format!("Links (those in trouble first{})", part(shown, sorted.len())))?;
+    let head = format!(
+        "{:<16} {:>6} {:>6} {:>6} {:>6} {:>8} {:>8} {:>8} {:>8}",
+        "  link", "use", "drops", "CE", "pauses", "paused", "q p50", "q p99", "q max"
+    );
+    page.verbatim(&head)?;
+    for link in sorted.into_iter().take(top) {
+        let queue = |of: fn(&crate::report::simulation::Queue) -> u64| {
+            link.queue.as_ref().map_or_else(|| "-".to_owned(), |queue| bytes(of(queue)))
+        };
+        page.verbatim(&format!(
+            "  {:<14} {:>6} {:>6} {:>6} {:>6} {:>8} {:>8} {:>8} {:>8}",
+            link.link,
+            share(link.use_ppm, 1_000_000),
+            link.drops,
+            link.ce,
+            link.pauses,
+            duration(link.paused_ns),
+            queue(|q| q.p50),
+            queue(|q| q.p99),
+            queue(|q| q.max)
+        ))?;
+    }
+    Ok(())
+}
+
+fn trees<W: Write>(page: &mut Page<'_, W>, trees: &[Tree]) -> io::Result<()> {
+    if trees.is_empty() {
+        return Ok(());
+    }
+    page.gap()?;
+    page.words(
+        HEAD,
+        "",
+        &format!("Pauses (by where the congestion stood{})", part(trees.len().min(TREES), trees.len())),
+    )?;
+    for tree in trees.iter().take(TREES) {
+        let levels = if tree.depth == 1 { "1 level".to_owned() } else { format!("{} levels", tree.depth) };
+        let figures = [
+            format!("{}, priority {}", tree.root, tree.priority),
+            counted(tree.pauses, "pause"),
+            levels,
+            format!("{} stopped, {} of them hosts", counted(tree.ports.len() as u64, "port"), tree.hosts),
+        ];
+        page.figures(PLAIN, "  ", &figures)?;
+    }
+    Ok(())
+}

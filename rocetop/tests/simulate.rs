@@ -1,0 +1,214 @@
+//! `rocetop simulate`, and the round trip: what the simulator knows, `analyze` must find in what it saved.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a helper of tests fails like a test")]
+
+#[path = "kit/binary.rs"]
+mod binary;
+#[path = "kit/folder.rs"]
+mod folder;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use binary::{Ran, rocetop};
+use folder::Folder;
+use serde_json::Value;
+
+fn scenario(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios").join(name).display().to_string()
+}
+
+/// The report of a command that goes well.
+fn report(args: &[&str]) -> Value {
+    let ran = Ran::of(&mut rocetop(args));
+    assert_eq!(ran.code, Some(0), "{args:?}: {}", ran.err);
+    serde_json::from_str(&ran.out).unwrap()
+}
+
+/// Plays a scenario with taps; its report, and the captures' names.
+fn simulate(folder: &Folder, name: &str, links: &[&str], more: &[&str]) -> (Value, Vec<String>) {
+    let files: Vec<String> = links.iter().map(|link| folder.file(&format!("{link}.pcapng"), b"")).collect();
+    let taps: Vec<String> = links.iter().zip(&files).map(|(link, file)| format!("--pcap={link}={file}")).collect();
+    let scenario = scenario(name);
+    let mut args = vec!["simulate", "--json", scenario.as_str()];
+    args.extend(taps.iter().map(String::as_str));
+    args.extend(more);
+    (report(&args), files)
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap()
+}
+
+fn sum<'a>(rows: &'a Value, of: impl Fn(&'a Value) -> &'a Value) -> u64 {
+    rows.as_array().unwrap().iter().map(|row| number(of(row))).sum()
+}
+
+fn link<'a>(report: &'a Value, name: &str) -> &'a Value {
+    report["links"].as_array().unwrap().iter().find(|link| link["link"] == name).unwrap()
+}
+
+/// Losses by source and destination that are above zero.
+fn lost(rows: &Value, figure: &str) -> BTreeMap<(String, String), u64> {
+    let mut lost = BTreeMap::new();
+    for row in rows.as_array().unwrap() {
+        let key = (row["src"].as_str().unwrap().to_owned(), row["dst"].as_str().unwrap().to_owned());
+        *lost.entry(key).or_default() += number(&row[figure]);
+    }
+    lost.retain(|_, packets| *packets > 0);
+    lost
+}
+
+const MIXED: &str = "lossy_marked_paused.toml";
+
+#[test]
+fn taps_on_both_sides_find_every_drop() {
+    let folder = Folder::new();
+    for seed in ["1", "2", "3"] {
+        let (known, files) = simulate(&folder, MIXED, &["t1s0-t1s1", "h3"], &["--seed", seed]);
+        assert_eq!(known["ended"], "done");
+        let drops = lost(&known["lost"], "packets");
+        assert!(drops.len() >= 2 && drops.keys().all(|(_, dst)| dst == "10.0.0.4"), "{drops:?}");
+        assert_eq!(drops.values().sum::<u64>(), number(&known["totals"]["drops"]));
+        let found = report(&["analyze", "--taps", "--json", &files[0], &files[1]]);
+        assert_eq!(lost(&found["taps"], "lost"), drops, "seed {seed}");
+    }
+}
+
+#[test]
+fn one_link_alone_has_the_repeats_the_marks_the_notifications_and_the_pauses() {
+    let folder = Folder::new();
+    let (known, files) = simulate(&folder, MIXED, &["t1s0-t1s1", "h3", "h4"], &[]);
+    let [trunk, h3, h4] = [0, 1, 2].map(|n| report(&["analyze", "--json", &files[n]]));
+    let totals = &known["totals"];
+    // All data crosses the trunk, and nothing is lost before it.
+    assert_eq!(sum(&trunk["flows"], |flow| &flow["requests"]["seen_again"]), number(&totals["retransmissions"]));
+    assert_eq!(number(&trunk["totals"]["cnp"]), number(&totals["cnps"]));
+    assert!(number(&totals["retransmissions"]) > 0 && number(&totals["cnps"]) > 0);
+    // What the last switch marks is seen behind it.
+    let marked = sum(&known["flows"], |flow| &flow["ce"]);
+    let ce = [&h3, &h4].iter().map(|report| number(&report["totals"]["ecn"]["ce"])).sum::<u64>();
+    assert!(marked > 0);
+    assert_eq!(ce, marked);
+    // The port of the left switch is paused by frames that come over the trunk.
+    let pauses = number(&link(&known, "t1s0-t1s1")["pauses"]);
+    let stops = sum(&trunk["pauses"], |class| &class["frames"]) - sum(&trunk["pauses"], |class| &class["resumes"]);
+    assert!(pauses > 0);
+    assert_eq!(stops, pauses);
+    // Time stamps are cut to nanoseconds, thirty of them.
+    let stopped = number(&trunk["pauses"][0]["stopped_400g_ns"]);
+    assert!(stopped.abs_diff(number(&link(&known, "t1s0-t1s1")["paused_ns"])) <= 30, "{stopped}");
+    // Every frame that crossed the trunk is in the capture.
+    let crossed = ["t1s0-t1s1", "t1s1-t1s0"].map(|name| number(&link(&known, name)["tx_frames"])).iter().sum::<u64>();
+    assert_eq!(number(&trunk["totals"]["frames"]), crossed);
+    for report in [&trunk, &h3, &h4] {
+        let icrc = &report["totals"]["icrc"];
+        assert_eq!((&icrc["bad"], &icrc["unknown"]), (&0.into(), &0.into()));
+        assert_eq!(report["totals"]["undecodable_frames"], 0);
+    }
+}
+
+#[test]
+fn a_clean_run_gives_zero_of_everything() {
+    let folder = Folder::new();
+    let (known, files) = simulate(&folder, "clean.toml", &["t1s0-t1s1", "h0", "h3"], &[]);
+    let totals = &known["totals"];
+    for figure in ["drops", "ce", "cnps", "pauses", "naks", "out_of_sequence", "retransmissions", "timeouts"] {
+        assert_eq!(totals[figure], 0, "{figure}");
+    }
+    assert_eq!((&totals["flows"], &totals["flows_done"]), (&11.into(), &11.into()));
+    for file in &files {
+        let found = report(&["analyze", "--json", file]);
+        let loud: Vec<&Value> =
+            found["findings"].as_array().unwrap().iter().filter(|finding| finding["severity"] != "info").collect();
+        assert!(loud.is_empty(), "{loud:?}");
+        for flow in found["flows"].as_array().unwrap() {
+            let requests = &flow["requests"];
+            for figure in ["seen_again", "behind", "filled", "gaps", "gap_psns", "never_seen"] {
+                assert_eq!(requests[figure], 0, "{figure} of {flow}");
+            }
+        }
+        assert_eq!((&found["totals"]["ecn"]["ce"], &found["totals"]["cnp"]), (&0.into(), &0.into()));
+        assert_eq!(found["totals"]["pfc_frames"], 0);
+    }
+    let between = report(&["analyze", "--taps", "--json", &files[0], &files[1]]);
+    assert!(lost(&between["taps"], "lost").is_empty());
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes() {
+    let folder = Folder::new();
+    let name = scenario(MIXED);
+    let run = |file: &str, seed: &str| {
+        let path = folder.file(file, b"");
+        let ran =
+            Ran::of(&mut rocetop(&["simulate", &name, "--seed", seed, "--json", "--pcap", &format!("h3={path}")]));
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        (ran.out, std::fs::read(&path).unwrap())
+    };
+    let (a, b, c) = (run("a", "7"), run("b", "7"), run("c", "8"));
+    assert!(a == b, "two runs of one seed differ");
+    assert!(a != c, "two seeds give the same");
+    // A tap changes nothing but what the taps tell.
+    let bare = Ran::of(&mut rocetop(&["simulate", &name, "--seed", "7", "--json"]));
+    let [bare, tapped] = [&bare.out, &a.0].map(|text| serde_json::from_str::<Value>(text).unwrap());
+    assert_eq!((&bare["flows"], &bare["links"]), (&tapped["flows"], &tapped["links"]));
+    assert_eq!(bare["lost"], Value::Null);
+}
+
+#[test]
+fn a_snap_length_keeps_the_lengths() {
+    let folder = Folder::new();
+    let (_, whole) = simulate(&folder, "clean.toml", &["h0"], &[]);
+    let (_, cut) = simulate(&folder, "clean.toml", &["h3"], &["--snaplen", "96"]);
+    let [whole, cut] = [&whole[0], &cut[0]].map(|file| report(&["analyze", "--json", file]));
+    // h0 sends to h3 alone: the same packets at both ends.
+    assert_eq!(whole["captures"][0]["frames"], cut["captures"][0]["frames"]);
+    let bytes = |report: &Value| sum(&report["flows"], |flow| &flow["bytes"]);
+    assert_eq!(bytes(&whole), bytes(&cut));
+    assert_eq!(whole["totals"]["icrc"]["unknown"], 0);
+    assert!(number(&cut["totals"]["icrc"]["unknown"]) > 0);
+}
+
+#[test]
+fn every_shipped_scenario_is_played_and_shown() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
+    let mut names: Vec<String> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    assert!(names.len() >= 7);
+    for name in names.iter().filter(|name| name.ends_with(".toml")) {
+        let ran = Ran::of(&mut rocetop(&["simulate", &scenario(name)]));
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{name}");
+        assert!(ran.out.contains("every flow arrived"), "{name}: {}", ran.out);
+        let wide: Vec<&str> = ran.out.lines().filter(|line| line.chars().count() > 80).collect();
+        assert!(wide.is_empty(), "{name}: {wide:?}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_line() {
+    let folder = Folder::new();
+    let path = folder.file("bad.toml", b"[fabric]\nshape = \"star\"\nhosts = 4\n[[trafic]]\nkind = \"ring\"\n");
+    let ran = Ran::of(&mut rocetop(&["simulate", &path]));
+    assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""));
+    assert!(
+        ran.err.contains("bad.toml:4: unknown key \"trafic\" in the scenario; did you mean \"traffic\"?"),
+        "{}",
+        ran.err
+    );
+    let name = scenario("clean.toml");
+    for (args, words) in [
+        (&["--pcap", "h9=x"][..], "hosts are h0 to h5"),
+        (&["--pcap", "h0"], "write the link and the file"),
+        (&["--pcap", "h0=-"], "needs the name of a file"),
+        (&["--pcap", &format!("h0={name}")], "is the scenario, which is read"),
+        (&["--pcap", "h0=/nowhere/x.pcapng"], "cannot write /nowhere/x.pcapng"),
+        (&["--snaplen", "96"], "--pcap"),
+    ] {
+        let ran = Ran::of(&mut rocetop(&[&["simulate", &name], args].concat()));
+        assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{args:?}");
+        assert!(ran.err.contains(words), "{args:?}: {}", ran.err);
+    }
+    let ran = Ran::of(&mut rocetop(&["simulate", "nowhere.toml"]));
+    assert!(ran.code == Some(2) && ran.err.contains("cannot read nowhere.toml"), "{}", ran.err);
+}
