@@ -7,10 +7,14 @@
 #![forbid(unsafe_code)]
 
 pub mod cc;
+pub mod collective;
 pub mod engine;
+pub mod fluid;
+pub mod format;
 pub mod nic;
 pub mod rng;
 pub mod routing;
+pub mod scenario;
 pub mod switch;
 pub mod table;
 pub mod topology;

@@ -34,8 +34,11 @@ impl State {
     #[inline]
     pub(crate) fn arrive(&mut self, id: PacketId) {
         let packet = &self.packets[id];
-        let (at, node) = (packet.ingress, packet.node);
-        if packet.what == What::Pause {
+        let (at, node, what) = (packet.ingress, packet.node, packet.what);
+        if self.faults.any() && self.lost_on_cable(at, id) {
+            return;
+        }
+        if what == What::Pause {
             return self.paused(at, id);
         }
         self.hops += 1;
@@ -111,7 +114,11 @@ impl State {
     fn paused(&mut self, at: PortId, id: PacketId) {
         let seq = self.packets[id].seq;
         self.packets.drop(id);
-        let (said, stop) = (Priorities(seq as u8), Priorities((seq >> 8) as u8));
+        self.obey(at, Priorities(seq as u8), Priorities((seq >> 8) as u8));
+    }
+
+    /// Stops some of the priorities that are spoken of, and lets the others go.
+    pub(crate) fn obey(&mut self, at: PortId, said: Priorities, stop: Priorities) {
         let now = self.now;
         let port = &mut self.ports[at];
         let before = port.paused;

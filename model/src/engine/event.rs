@@ -16,6 +16,8 @@ pub(crate) enum Kind {
     Retry,
     /// A flow starts.
     Start,
+    /// Something happens to a cable.
+    Fault,
 }
 
 /// Bits of a row number: ids stay below 2^28 (`topology::Plan`, `engine::Simulation::new`).
@@ -51,7 +53,8 @@ impl Event {
             1 => Kind::Free,
             2 => Kind::Pace,
             3 => Kind::Retry,
-            _ => Kind::Start,
+            4 => Kind::Start,
+            _ => Kind::Fault,
         }
     }
 
@@ -74,7 +77,7 @@ mod tests {
 
     #[test]
     fn kind_and_row_come_back() {
-        for kind in [Kind::Arrive, Kind::Free, Kind::Pace, Kind::Retry, Kind::Start] {
+        for kind in [Kind::Arrive, Kind::Free, Kind::Pace, Kind::Retry, Kind::Start, Kind::Fault] {
             let event = Event::of_bits(Event::new(kind, (1 << 28) - 1).bits());
             assert_eq!((event.kind(), event.id()), (kind, (1 << 28) - 1));
         }

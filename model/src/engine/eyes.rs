@@ -1,15 +1,18 @@
 //! What a routing policy sees of the running fabric.
 
+use super::faults::Faults;
 use super::port::Port;
 use crate::rng::Rng;
-use crate::routing::View;
+use crate::routing::{View, leads};
 use crate::table::Table;
-use crate::topology::{HostId, PortId};
+use crate::topology::{HostId, PortId, Topology};
 use crate::units::{Bytes, Time};
 
 pub(crate) struct Eyes<'a> {
     pub(crate) now: Time,
     pub(crate) ports: &'a Table<PortId, Port>,
+    pub(crate) fabric: &'a Topology,
+    pub(crate) faults: &'a Faults,
     pub(crate) chance: &'a mut Rng,
 }
 
@@ -26,12 +29,11 @@ impl View for Eyes<'_> {
 
     #[inline(always)]
     fn damaged(&self) -> bool {
-        false
+        self.faults.damaged()
     }
 
-    #[inline(always)]
-    fn usable(&self, _: PortId, _: HostId) -> bool {
-        true
+    fn usable(&self, port: PortId, to: HostId) -> bool {
+        leads(self.fabric, port, to, &|port| self.faults.is_out(port))
     }
 
     #[inline(always)]

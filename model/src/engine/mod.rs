@@ -22,6 +22,7 @@ mod cable;
 mod check;
 pub(crate) mod event;
 pub(crate) mod eyes;
+pub mod faults;
 pub(crate) mod packet;
 pub(crate) mod port;
 mod queue;
@@ -65,6 +66,10 @@ pub struct Settings {
     pub cc: cc::Settings,
     /// How switches choose among equal ways.
     pub routing: routing::Settings,
+    /// What goes wrong on cables.
+    pub faults: Vec<faults::Fault>,
+    /// How switches notice.
+    pub detection: faults::Detection,
 }
 
 impl Default for Settings {
@@ -76,6 +81,8 @@ impl Default for Settings {
             nic: nic::Settings::default(),
             cc: cc::Settings::None(cc::none::Settings),
             routing: routing::Settings::Ecmp(routing::ecmp::Settings::default()),
+            faults: Vec::new(),
+            detection: faults::Detection::BFD,
         }
     }
 }
@@ -122,6 +129,7 @@ pub(crate) struct State {
     pub(crate) stacks: telemetry::Stacks,
     pub(crate) fabric: Topology,
     pub(crate) router: Router,
+    pub(crate) faults: faults::Faults,
     pub(crate) settings: Settings,
     pub(crate) feedback: Feedback,
     followers: Followers,
@@ -199,6 +207,7 @@ impl State {
             Kind::Pace => self.pace(event.row()),
             Kind::Retry => self.retry(event.row()),
             Kind::Start => self.start(event.row()),
+            Kind::Fault => self.fault(event.row()),
         }
     }
 }

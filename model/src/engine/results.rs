@@ -27,6 +27,8 @@ pub struct Counters {
     pub marks: u64,
     /// Packets that came in by it and found no room.
     pub drops: u64,
+    /// Frames that a cut or a bit error kept from coming in by it.
+    pub broken: u64,
     /// Pauses that it obeyed.
     pub pause: Each<PauseClock>,
 }
@@ -36,6 +38,7 @@ pub struct Counters {
 pub(crate) struct Tally {
     pub(crate) marks: u64,
     pub(crate) drops: u64,
+    pub(crate) broken: u64,
 }
 
 id! {
@@ -90,6 +93,8 @@ pub struct Totals {
     pub marks: u64,
     /// Packets that found no room.
     pub drops: u64,
+    /// Frames that cuts and bit errors took.
+    pub broken: u64,
     /// Times a priority was told to stop.
     pub pauses: u64,
     /// CNPs that reached their sender.
@@ -113,7 +118,14 @@ impl State {
                 pause[priority] = self.pauses.clocks[row];
             }
         }
-        Counters { frames: port.frames, bytes: port.sent, marks: tally.marks, drops: tally.drops, pause }
+        Counters {
+            frames: port.frames,
+            bytes: port.sent,
+            marks: tally.marks,
+            drops: tally.drops,
+            broken: tally.broken,
+            pause,
+        }
     }
 
     pub(crate) fn totals(&self) -> Totals {
@@ -122,6 +134,7 @@ impl State {
             delivered: Bytes(self.delivered),
             done: self.done as u64,
             failed: self.failed as u64,
+            broken: self.counters.rows().iter().map(|port| port.broken).sum(),
             marks: self.counters.rows().iter().map(|port| port.marks).sum(),
             ..self.count
         }

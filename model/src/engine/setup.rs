@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::event::{Event, Kind};
+use super::faults::Faults;
 use super::packet::{Arena, QpId};
 use super::port::Port;
 use super::queue::Queue;
@@ -102,6 +103,7 @@ impl Simulation {
         let pairs = Pairs::new(&fabric, load, &settings, &router)?;
         let ramps = ramps(&fabric, &settings, &mut ports)?;
         let hosts = fabric.hosts() as usize;
+        let faults = Faults::new(&fabric, &settings.faults, settings.detection, settings.seed);
         let mut state = State {
             now: Time::ZERO,
             events: Queue::new(near, ports.len(), settings.seed),
@@ -121,6 +123,7 @@ impl Simulation {
             pauses: Pauses::new(settings.switch.lossless, ports.len()),
             ports,
             router,
+            faults,
             feedback: settings.cc.feedback(),
             followers: Followers::new(load),
             marks: Rng::named(settings.seed, "marks"),
@@ -135,6 +138,9 @@ impl Simulation {
         };
         for wait in load.waits() {
             state.flows[wait.flow].waits += 1;
+        }
+        for (at, event) in state.faults.events() {
+            state.events.push(at, event);
         }
         for (id, flow) in state.flows.iter() {
             if flow.waits == 0 {
@@ -166,7 +172,7 @@ fn ports(fabric: &Topology, settings: &Settings) -> Table<PortId, Port> {
         let cable = port.cable;
         let mut made = Port::new(port.peer, wired[port.peer].node, fabric.tier(port.node), cable);
         if fabric.switch(port.node).is_some() && !settings.switch.lossless.is_empty() {
-            made.headroom = settings.switch.buffer.headroom(cable.rate, cable.delay, frame).0;
+            made.headroom = settings.switch.buffer(fabric.tier(port.node)).headroom(cable.rate, cable.delay, frame).0;
         }
         made
     };
@@ -179,7 +185,7 @@ fn pools(fabric: &Topology, ports: &Table<PortId, Port>, settings: &Settings) ->
     for switch in (0..fabric.switches()).map(SwitchId) {
         let node = fabric.node(switch);
         let all = fabric.ports_of(node);
-        let buffer = settings.switch.buffer.per_port.0.saturating_mul(u64::from(all.count));
+        let buffer = settings.switch.buffer(fabric.tier(node)).per_port.0.saturating_mul(u64::from(all.count));
         let headroom =
             all.ports().fold(0_u64, |sum, port| sum.saturating_add(ports[port].headroom.saturating_mul(lossless)));
         if headroom >= buffer {
@@ -213,6 +219,26 @@ fn ramps(
     Ok(ramps)
 }
 
+impl FlowState {
+    fn new(flow: &Flow, qp: QpId) -> Self {
+        Self {
+            bytes: flow.bytes.0,
+            after: flow.after,
+            started: Time::NEVER,
+            delivered: Time::NEVER,
+            acked: Time::NEVER,
+            qp,
+            first: 0,
+            end: 0,
+            next: NO_FLOW,
+            waits: 0,
+            resent: 0,
+            seen: false,
+            failed: false,
+        }
+    }
+}
+
 /// The queue pairs of a workload.
 struct Pairs {
     senders: Table<QpId, Sender>,
@@ -233,6 +259,10 @@ impl Pairs {
             pairs.clocks = Table::filled(Time::ZERO, fabric.hosts() as usize);
         }
         for (id, flow) in load.flows().iter() {
+            if flow.is_work() {
+                pairs.flows.push(FlowState::new(flow, QpId::NONE));
+                continue;
+            }
             let key = (flow.src, flow.dst, flow.lane, flow.priority.number());
             let qp = match known.get(&key) {
                 Some(qp) => *qp,
@@ -260,21 +290,7 @@ impl Pairs {
             let sender = &mut pairs.senders[qp];
             sender.limit = sender.limit.min(flow.limit);
             packets[qp] += flow.bytes.0.div_ceil(settings.nic.mtu.0);
-            pairs.flows.push(FlowState {
-                bytes: flow.bytes.0,
-                after: flow.after,
-                started: Time::NEVER,
-                delivered: Time::NEVER,
-                acked: Time::NEVER,
-                qp,
-                first: 0,
-                end: 0,
-                next: NO_FLOW,
-                waits: 0,
-                resent: 0,
-                seen: false,
-                failed: false,
-            });
+            pairs.flows.push(FlowState::new(flow, qp));
         }
         // Room for one more, so that "one past the last" has a number.
         let most = u64::from(u32::MAX) - 1;

@@ -4,9 +4,15 @@
 //! work is split so that a hop stays cheap: [`Policy::entropy`] looks at the header fields once, where the packet is made,
 //! and every hop sees only those 32 bits.
 //!
-//! To add one: a file with its `Settings` and its state, and one line in the list below (`policies!`).
+//! To add one: a file with its `Settings` and its state, and one line in the list below (`policies!`). [`hash`] is what several
+//! of them use.
 
+pub mod adaptive;
 pub mod ecmp;
+pub mod hash;
+pub mod pinned;
+pub mod spray;
+pub mod weighted;
 
 use crate::topology::{Hops, HostId, NodeId, PortId, Topology};
 use crate::units::{Bytes, Psn, Qpn, Time};
@@ -52,6 +58,17 @@ pub fn spread<V: View>(view: &V, to: HostId, hops: Hops, hash: u32) -> PortId {
     usable().nth(nth(usable().count() as u32) as usize).unwrap_or(hops.first)
 }
 
+/// Whether a port leads to a destination by cables that are not out of use: what routers know once a failure is withdrawn
+/// from their tables everywhere.
+pub fn leads(fabric: &Topology, port: PortId, to: HostId, out: &impl Fn(PortId) -> bool) -> bool {
+    if out(port) {
+        return false;
+    }
+    let next = fabric.ports()[fabric.ports()[port].peer].node;
+    // Up and then down: no way is long. Switches in a ring never lead elsewhere, and end here by their one way on.
+    next == NodeId::from(to) || fabric.next_hops(next, to).ports().any(|port| leads(fabric, port, to, out))
+}
+
 /// One way to choose.
 pub trait Policy: Sized {
     /// What can be set.
@@ -62,6 +79,11 @@ pub trait Policy: Sized {
 
     /// Whether [`Policy::entropy`] looks at the PSN: if not, it is asked once for a queue pair instead of for every packet.
     fn by_packet(&self) -> bool {
+        false
+    }
+
+    /// Whether packets of one queue pair go different ways though their entropy is the same.
+    fn sprays(&self) -> bool {
         false
     }
 
@@ -117,6 +139,12 @@ macro_rules! policies {
                 match self { $(Self::$name(state) => state.by_packet(),)* }
             }
 
+            /// Whether the packets of one queue pair go different ways.
+            #[must_use]
+            pub fn sprays(&self) -> bool {
+                match self { $(Self::$name(state) => state.by_packet() || state.sprays(),)* }
+            }
+
             /// The bits of a packet's headers that decide its way.
             #[must_use]
             pub fn entropy(&self, key: &Key) -> u32 {
@@ -140,7 +168,11 @@ macro_rules! policies {
 }
 
 policies! {
+    adaptive Adaptive,
     ecmp Ecmp,
+    pinned Pinned,
+    spray Spray,
+    weighted Weighted,
 }
 
 #[cfg(test)]
@@ -232,7 +264,7 @@ pub(crate) mod tests {
         let mut found: Vec<String> = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/routing"))
             .unwrap()
             .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
-            .filter(|name| name != "mod")
+            .filter(|name| name != "mod" && name != "hash")
             .collect();
         found.sort();
         assert_eq!(found, NAMES);

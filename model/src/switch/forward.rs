@@ -17,7 +17,13 @@ impl State {
         };
         let hops = self.fabric.next_hops(node, to);
         let out = if hops.count > 1 {
-            let mut eyes = Eyes { now: self.now, ports: &self.ports, chance: &mut self.ways };
+            let mut eyes = Eyes {
+                now: self.now,
+                ports: &self.ports,
+                fabric: &self.fabric,
+                faults: &self.faults,
+                chance: &mut self.ways,
+            };
             self.router.choose(&mut eyes, node, to, entropy, hops)
         } else {
             hops.first
@@ -51,7 +57,7 @@ impl State {
     /// account is full.
     fn admit(&mut self, ingress: PortId, out: PortId, switch: SwitchId, id: PacketId) -> bool {
         let (size, priority) = (u64::from(self.packets[id].size), self.packets[id].priority);
-        let buffer = &self.settings.switch.buffer;
+        let buffer = self.settings.switch.buffer(self.ports[out].tier);
         let pool = &mut self.pools[switch];
         let threshold = pool.threshold(buffer.alpha_256);
         let lossless = self.settings.switch.lossless.has(priority);
@@ -97,7 +103,7 @@ impl State {
             return;
         }
         let room = held.room() - from_room;
-        let buffer = &self.settings.switch.buffer;
+        let buffer = self.settings.switch.buffer(self.ports[ingress].tier);
         let low = held.shared == 0 || held.shared + buffer.hysteresis.0 <= pool.threshold(buffer.alpha_256);
         let stay = room > 0 || !low;
         held.set(room, stay);

@@ -19,6 +19,9 @@ use crate::units::{Priorities, Priority};
 pub struct Settings {
     /// The shared buffer, and PFC's thresholds in it.
     pub buffer: Buffer,
+    /// Buffers by tier where they differ, as deep ones of a spine do (SYSTEMS F2): the first is tier 1's; tiers beyond the
+    /// list have its last. Empty: all have `buffer`.
+    pub tiers: Vec<Buffer>,
     /// Priorities with PFC; the others drop what does not fit.
     pub lossless: Priorities,
     /// ECN thresholds by tier: the first is tier 1's; tiers beyond the list have its last. Empty: no marking.
@@ -31,11 +34,22 @@ pub struct Settings {
     pub scheduler: Scheduler,
 }
 
+impl Settings {
+    /// The buffer of a tier's switches.
+    #[must_use]
+    #[inline]
+    pub fn buffer(&self, tier: u8) -> &Buffer {
+        let row = usize::from(tier).saturating_sub(1);
+        self.tiers.get(row).or(self.tiers.last()).unwrap_or(&self.buffer)
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         let roce = Priorities::NONE.with(Priority::new(3));
         Self {
             buffer: Buffer::default(),
+            tiers: Vec::new(),
             lossless: roce,
             marking: vec![Marking::default()],
             marked: roce,

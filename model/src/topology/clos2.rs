@@ -1,6 +1,6 @@
 //! Leaf and spine: every leaf has the same number of cables to every spine.
 
-use super::{Cable, Covers, Error, HostId, Plan, Switch, Topology, at_least};
+use super::{Cable, Covers, Error, HostId, Plan, Switch, Topology, at_least, uplinks};
 
 /// The dimensions of a two-tier Clos. Hosts are numbered leaf by leaf.
 ///
@@ -23,6 +23,13 @@ pub struct Clos2 {
 }
 
 impl Clos2 {
+    /// The same, with as many spines as a leaf's ratio of hosts to uplinks wants: `(3, 1)` over-subscribed, `(1, 2)` under.
+    #[must_use]
+    pub const fn subscribe(self, leaf: (u32, u32)) -> Self {
+        let up = uplinks(self.hosts_per_leaf, self.host.rate, self.spine.rate, leaf);
+        Self { spines: if self.parallel == 0 { 0 } else { up.div_ceil(self.parallel) }, ..self }
+    }
+
     /// Lays it out.
     ///
     /// # Errors
@@ -79,6 +86,7 @@ mod tests {
         // The first spine (node 6) has ports 16..20: two to each leaf.
         assert_eq!(fabric.next_hops(NodeId(6), HostId(3)), Hops { first: PortId(18), count: 2 });
         assert_eq!(fabric.way(HostId(0), HostId(3)).unwrap().len(), 4);
+        assert_eq!(Clos2 { hosts_per_leaf: 16, ..clos }.subscribe((1, 2)).spines, 16);
         assert!(Clos2 { spines: 0, ..clos }.build().is_err());
         assert!(Clos2 { leaves: u32::MAX, hosts_per_leaf: u32::MAX, ..clos }.build().is_err());
     }

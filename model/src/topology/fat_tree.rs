@@ -3,7 +3,7 @@
 //! Spine `n` of every pod hangs on the cores of plane `n` (Al-Fares, Loukissas, Vahdat: "A scalable, commodity data center
 //! network architecture", SIGCOMM 2008, which a radix k builds with k^3/4 hosts).
 
-use super::{Cable, Covers, Error, HostId, Plan, Switch, Topology, at_least};
+use super::{Cable, Covers, Error, HostId, Plan, Switch, Topology, at_least, uplinks};
 
 /// The dimensions of a three-tier Clos. Hosts are numbered leaf by leaf, pod by pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +44,16 @@ impl FatTree {
             spine: cable,
             core: cable,
         }
+    }
+
+    /// The same, with as many spines and cores as the ratios want: what a leaf's hosts send to its uplinks, and what a
+    /// spine's leaves send to its own. `(7, 1)` above the pod is one account of a 24,576-GPU cluster (SYSTEMS F6).
+    #[must_use]
+    pub const fn subscribe(self, leaf: (u32, u32), spine: (u32, u32)) -> Self {
+        let spines_per_pod = uplinks(self.hosts_per_leaf, self.host.rate, self.spine.rate, leaf);
+        let up = uplinks(self.leaves_per_pod, self.spine.rate, self.core.rate, spine);
+        let cores_per_spine = if self.parallel == 0 { 0 } else { up.div_ceil(self.parallel) };
+        Self { spines_per_pod, cores_per_spine, ..self }
     }
 
     /// Lays it out.
@@ -130,6 +140,15 @@ mod tests {
         let fabric = FatTree::radix(8, CABLE).build().unwrap();
         let length = |to| fabric.way(HostId(0), HostId(to)).unwrap().len();
         assert_eq!([length(3), length(4), length(15), length(16), length(127)], [2, 4, 4, 6, 6]);
+    }
+
+    #[test]
+    fn sixteen_gpus_a_rack_and_seven_to_one() {
+        let base = FatTree { pods: 8, leaves_per_pod: 192, hosts_per_leaf: 16, ..FatTree::radix(8, CABLE) };
+        let tree = base.subscribe((1, 1), (7, 1));
+        assert_eq!((tree.spines_per_pod, tree.cores_per_spine), (16, 28));
+        assert_eq!(tree.build().unwrap().hosts(), 24_576);
+        assert_eq!(base.subscribe((1, 2), (1, 1)).spines_per_pod, 32);
     }
 
     #[test]

@@ -7,17 +7,23 @@
 //! To add a shape: one file with a struct of its dimensions and a `build` that lays it out with a [`Plan`]; one line in
 //! [`SHAPES`].
 
+mod ai_zone;
 mod clos2;
 mod dumbbell;
 mod fat_tree;
+mod long_haul;
 mod plan;
+mod rail;
 mod ring;
 mod star;
 
+pub use ai_zone::AiZone;
 pub use clos2::Clos2;
 pub use dumbbell::Dumbbell;
 pub use fat_tree::FatTree;
+pub use long_haul::LongHaul;
 pub use plan::{Plan, Switch};
+pub use rail::Rail;
 pub use ring::Ring;
 pub use star::Star;
 
@@ -25,7 +31,7 @@ use crate::table::{Id, Table, id};
 use crate::units::{Metres, Rate, Time};
 
 /// Every shape, by the name of its file.
-pub const SHAPES: &[&str] = &["clos2", "dumbbell", "fat_tree", "ring", "star"];
+pub const SHAPES: &[&str] = &["ai_zone", "clos2", "dumbbell", "fat_tree", "long_haul", "rail", "ring", "star"];
 
 id! {
     /// An end point: one NIC port with its address.
@@ -232,6 +238,13 @@ impl Topology {
         Some(way)
     }
 
+    /// Gives the cable behind a port another rate, in both directions: a NIC or an optic that throttles (SYSTEMS J2).
+    pub fn throttle(&mut self, port: PortId, rate: Rate) {
+        let peer = self.ports[port].peer;
+        self.ports[port].cable.rate = rate;
+        self.ports[peer].cable.rate = rate;
+    }
+
     /// A node's name for people: `h3` for a host, `t2s5` for the sixth switch of tier 2.
     #[must_use]
     pub fn name(&self, node: NodeId) -> String {
@@ -326,6 +339,20 @@ mod tests {
             Clos2 { leaves: 4, spines: 2, hosts_per_leaf: 3, parallel: 2, host: CABLE, spine: CABLE }.build(),
             FatTree::radix(4, CABLE).build(),
             FatTree { pods: 3, cores_per_spine: 1, parallel: 3, ..FatTree::radix(4, CABLE) }.build(),
+            AiZone {
+                zones: 2,
+                leaves: 3,
+                hosts_per_leaf: 2,
+                spines: 2,
+                aggregators: 2,
+                host: CABLE,
+                spine: CABLE,
+                aggregation: CABLE,
+            }
+            .build(),
+            Rail { units: 2, servers: 2, rails: 3, spines: 2, host: CABLE, spine: CABLE }.build(),
+            LongHaul { leaves: 2, hosts_per_leaf: 2, spines: 2, trunks: 2, host: CABLE, spine: CABLE, trunk: CABLE }
+                .build(),
             Ring { switches: 5, hosts_per_switch: 2, host: CABLE, ring: CABLE }.build(),
         ];
         for fabric in fabrics {

@@ -10,6 +10,7 @@ mod fairness;
 mod headroom;
 mod incast;
 mod queues;
+mod scenarios;
 
 use crate::cc;
 use crate::engine::{Settings, Simulation, Status};
@@ -50,6 +51,7 @@ pub const SUBJECTS: &[Subject] = &[
     Subject { name: "headroom", run: headroom::run },
     Subject { name: "incast", run: || rows(incast::CHECKS) },
     Subject { name: "queues", run: || rows(queues::CHECKS) },
+    Subject { name: "scenarios", run: scenarios::run },
 ];
 
 /// An experiment with a known outcome: what is looked at, by whose word the target is, and how it is set up.

@@ -5,6 +5,8 @@
 //! simulators all come down to this.
 
 pub mod admission;
+pub mod pattern;
+pub mod scaling;
 
 pub use admission::{Admission, Admitted};
 
@@ -24,7 +26,7 @@ pub struct Flow {
     pub src: HostId,
     /// Who receives.
     pub dst: HostId,
-    /// Payload; at least one byte.
+    /// Payload; at least one byte, but for [work](Self::work).
     pub bytes: Bytes,
     /// Time between the last thing it waits for (the start of the run, if nothing) and its own start: a compute gap.
     pub after: Time,
@@ -47,6 +49,18 @@ impl Flow {
         Self { src, dst, bytes, after: Time::ZERO, lane: 0, priority: Self::PRIORITY, limit: Rate::MAX }
     }
 
+    /// Work that a host does for `time`: it crosses no link and carries nothing, and others may wait for it.
+    #[must_use]
+    pub const fn work(host: HostId, time: Time) -> Self {
+        Self::new(host, host, Bytes(0)).after(time)
+    }
+
+    /// Whether it is [work](Self::work).
+    #[must_use]
+    pub fn is_work(&self) -> bool {
+        self.src == self.dst && self.bytes.0 == 0
+    }
+
     /// The same, `after` a time.
     #[must_use]
     pub const fn after(self, after: Time) -> Self {
@@ -63,7 +77,7 @@ impl Flow {
 /// What about a flow another one waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Milestone {
-    /// It may begin to send.
+    /// Its queue pair has it in line: what keeps messages of one queue pair in order that could start at the same time.
     Started,
     /// Its last byte has reached the receiver: what the receiver may act on.
     Delivered,
@@ -134,6 +148,9 @@ impl Workload {
                 if host.0 >= hosts {
                     return Err(Error::NoHost { flow: id.0, host: host.0, hosts });
                 }
+            }
+            if flow.is_work() {
+                continue;
             }
             if flow.src == flow.dst {
                 return Err(Error::ToItself { flow: id.0, host: flow.src.0 });
@@ -290,6 +307,8 @@ mod tests {
         let of = |id| followers.of(id).iter().map(|wait| wait.flow).collect::<Vec<_>>();
         assert_eq!([of(a), of(b), of(c)], [vec![b, c], vec![c], vec![]]);
         assert_eq!(load.bytes(), Bytes(30));
+        load.add(Flow::work(HostId(1), Time::us(5)));
+        assert_eq!((load.check(4), load.bytes()), (Ok(()), Bytes(30)));
     }
 
     #[test]
@@ -308,6 +327,7 @@ mod tests {
             load.check(2).unwrap_err().to_string()
         };
         assert!(alone(Flow::new(HostId(1), HostId(1), Bytes(1))).contains("itself"));
+        assert!(alone(Flow::work(HostId(2), Time::us(1))).contains("hosts 0 to 1"));
         assert!(alone(Flow::new(HostId(0), HostId(1), Bytes(0))).contains("no bytes"));
         assert!(alone(Flow { limit: Rate(0), ..Flow::new(HostId(0), HostId(1), Bytes(1)) }).contains("limit"));
     }
