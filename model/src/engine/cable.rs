@@ -4,6 +4,7 @@ use super::State;
 use super::event::{Event, Kind};
 use super::packet::{PacketId, What};
 use crate::cc::Telemetry;
+use crate::switch::deadlock::Queue;
 use crate::topology::PortId;
 use crate::units::{Bytes, Priorities};
 use crate::wire;
@@ -106,6 +107,7 @@ impl State {
             ..Default::default()
         };
         let id = self.packets.add(frame);
+        self.deadlocks.told(self.ports[at].peer, true);
         self.transmit(at, id);
     }
 
@@ -114,6 +116,7 @@ impl State {
     fn paused(&mut self, at: PortId, id: PacketId) {
         let seq = self.packets[id].seq;
         self.packets.drop(id);
+        self.deadlocks.told(at, false);
         self.obey(at, Priorities(seq as u8), Priorities((seq >> 8) as u8));
     }
 
@@ -124,11 +127,19 @@ impl State {
         let before = port.paused;
         port.paused = Priorities(port.paused.without(said).0 | stop.0);
         let after = port.paused;
+        let node = self.ports[self.ports[at].peer].neighbour;
         for priority in Priorities(before.0 ^ after.0).iter() {
-            self.pauses.turn(at, priority, after.has(priority), now);
+            let stopped = after.has(priority);
+            self.pauses.turn(at, priority, stopped, now);
+            if let Some(switch) = self.fabric.switch(node) {
+                self.deadlocks.turned(switch, Queue { port: at, priority }, stopped, now);
+            }
         }
         if !before.without(after).is_empty() {
             self.kick(at);
+        }
+        for priority in after.iter() {
+            self.look(Queue { port: at, priority });
         }
     }
 }

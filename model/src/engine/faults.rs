@@ -7,7 +7,7 @@
 
 use super::State;
 use super::event::{Event, Kind};
-use super::packet::PacketId;
+use super::packet::{self, PacketId};
 use crate::rng::Rng;
 use crate::table::{Id, Table, id};
 use crate::topology::{PortId, Topology};
@@ -190,6 +190,9 @@ impl State {
             return false;
         }
         self.counters[at].broken += 1;
+        if self.packets[id].what == packet::What::Pause {
+            self.deadlocks.told(at, false);
+        }
         self.packets.drop(id);
         true
     }

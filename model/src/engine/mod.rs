@@ -46,6 +46,7 @@ use crate::nic::serve::Lists;
 use crate::rng::Rng;
 use crate::routing::{self, Router};
 use crate::switch::buffer::Pool;
+use crate::switch::deadlock::{Deadlock, Detector};
 use crate::switch::ecn::{Ramp, RampId};
 use crate::table::Table;
 use crate::topology::{PortId, SwitchId, Topology};
@@ -127,6 +128,7 @@ pub(crate) struct State {
     pub(crate) counters: Table<PortId, Tally>,
     pub(crate) pauses: Pauses,
     pub(crate) stacks: telemetry::Stacks,
+    pub(crate) deadlocks: Detector,
     pub(crate) fabric: Topology,
     pub(crate) router: Router,
     pub(crate) faults: faults::Faults,
@@ -221,6 +223,8 @@ pub enum Status {
     Done,
     /// Nothing will happen any more, and some flows have not arrived: their queue pairs broke, or they wait for such.
     Stuck,
+    /// Nothing will happen any more, and a circle of paused queues holds frames for ever (`Simulation::deadlocks`).
+    Deadlock,
 }
 
 /// One run.
@@ -248,7 +252,7 @@ impl Simulation {
                 if state.events.turn() {
                     state.touch();
                 } else {
-                    self.status = Status::Stuck;
+                    self.status = if state.deadlocks.is_locked() { Status::Deadlock } else { Status::Stuck };
                 }
                 continue;
             };
@@ -312,6 +316,12 @@ impl Simulation {
     #[must_use]
     pub fn counters(&self, port: PortId) -> Counters {
         self.state.counters(port)
+    }
+
+    /// Every circle of paused queues that closed, in the order of their closing.
+    #[must_use]
+    pub fn deadlocks(&self) -> &[Deadlock] {
+        self.state.deadlocks.found()
     }
 
     /// Bytes that wait in all queues of a port.

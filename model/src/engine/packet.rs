@@ -72,8 +72,9 @@ pub(crate) struct Packet {
     pub(crate) payload: u32,
     /// What it is.
     pub(crate) what: What,
-    /// Its traffic class.
+    /// Its traffic class, and that by which it came into the switch that it waits in.
     pub(crate) priority: Priority,
+    pub(crate) came: Priority,
     /// The tier of the switch that marked it CE; 0 while nobody has.
     pub(crate) marked: u8,
     /// Whether it wants an ACK of its own (BTH's AckReq, IBTA 9.2.9).

@@ -97,6 +97,8 @@ pub struct Totals {
     pub broken: u64,
     /// Times a priority was told to stop.
     pub pauses: u64,
+    /// Circles of paused queues that closed.
+    pub deadlocks: u64,
     /// CNPs that reached their sender.
     pub cnps: u64,
     /// NAKs that were sent.
@@ -134,6 +136,7 @@ impl State {
             delivered: Bytes(self.delivered),
             done: self.done as u64,
             failed: self.failed as u64,
+            deadlocks: self.deadlocks.found().len() as u64,
             broken: self.counters.rows().iter().map(|port| port.broken).sum(),
             marks: self.counters.rows().iter().map(|port| port.marks).sum(),
             ..self.count

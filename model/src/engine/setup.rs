@@ -18,6 +18,7 @@ use crate::nic::serve::Lists;
 use crate::rng::Rng;
 use crate::routing::{Key, Router};
 use crate::switch::buffer::Pool;
+use crate::switch::deadlock::Detector;
 use crate::switch::ecn::{Ramp, RampId};
 use crate::switch::scheduler::QUANTUM;
 use crate::table::Table;
@@ -120,6 +121,7 @@ impl Simulation {
             flows: pairs.flows,
             counters: Table::filled(Tally::default(), ports.len()),
             stacks: Stacks::default(),
+            deadlocks: Detector::new(&fabric),
             pauses: Pauses::new(settings.switch.lossless, ports.len()),
             ports,
             router,
@@ -171,6 +173,8 @@ fn ports(fabric: &Topology, settings: &Settings) -> Table<PortId, Port> {
     let make = |port: &crate::topology::Port| {
         let cable = port.cable;
         let mut made = Port::new(port.peer, wired[port.peer].node, fabric.tier(port.node), cable);
+        let next = wired[port.peer].node;
+        made.lower = (fabric.tier(next), next) < (fabric.tier(port.node), port.node);
         if fabric.switch(port.node).is_some() && !settings.switch.lossless.is_empty() {
             made.headroom = settings.switch.buffer(fabric.tier(port.node)).headroom(cable.rate, cable.delay, frame).0;
         }

@@ -52,6 +52,12 @@ impl Default for Buffer {
 }
 
 impl Buffer {
+    /// Whether an account is so low in its pool that the other end may go on, its headroom being empty.
+    #[inline(always)]
+    pub(crate) const fn low(&self, shared: u64, pool: &Pool) -> bool {
+        shared == 0 || shared + self.hysteresis.0 <= pool.threshold(self.alpha_256)
+    }
+
     /// Headroom of a port and priority whose cable has a given rate and delay, and whose frames are at most `frame` bytes.
     ///
     /// In the worst case the pause frame waits for a frame that has just begun, travels, and finds the other end at the

@@ -4,12 +4,16 @@
 //! and priority by which it came in ([`buffer`]), waits in its queue, and is given back when its own sending begins.
 
 pub mod buffer;
+pub mod deadlock;
 pub mod ecn;
 mod forward;
+pub mod lanes;
 pub mod scheduler;
 
 pub use buffer::{Buffer, Headroom};
+pub use deadlock::Deadlock;
 pub use ecn::Marking;
+pub use lanes::Lanes;
 pub use scheduler::Scheduler;
 
 use crate::units::{Priorities, Priority};
@@ -32,6 +36,8 @@ pub struct Settings {
     pub mark_at: ecn::At,
     /// Who sends first.
     pub scheduler: Scheduler,
+    /// Priorities that change where frames turn down; `None`: frames keep theirs.
+    pub lanes: Option<Lanes>,
 }
 
 impl Settings {
@@ -55,6 +61,7 @@ impl Default for Settings {
             marked: roce,
             mark_at: ecn::At::Dequeue,
             scheduler: Scheduler::default(),
+            lanes: None,
         }
     }
 }
