@@ -23,6 +23,12 @@ impl State {
         packet.ingress = port.peer;
         packet.node = port.neighbour;
         let arrive = port.busy + port.delay;
+        if self.watched {
+            let queue = Queue { port: at, priority: packet.priority };
+            if let Some(watch) = self.pfc.watches.get_mut(&queue) {
+                watch.sent += u64::from(packet.what != What::Pause);
+            }
+        }
         if self.feedback.telemetry && port.tier > 0 && matches!(packet.what, What::Data | What::Last) {
             let queue = Bytes(port.queues[packet.priority].bytes);
             let hop = Telemetry { at: self.now, queue, sent: Bytes(port.sent), line: port.rate() };
@@ -98,7 +104,8 @@ impl State {
         port.due = Priorities::NONE;
         let held = &self.held[at];
         let stop = said.iter().filter(|priority| held[*priority].stopped()).fold(Priorities::NONE, Priorities::with);
-        self.count.pauses += u64::from(stop.0.count_ones());
+        let fresh = if stop.is_empty() { stop } else { self.said_stop(at, stop) };
+        self.count.pauses += u64::from(fresh.0.count_ones());
         let frame = super::packet::Packet {
             sent: self.now,
             seq: u32::from(said.0) | u32::from(stop.0) << 8,
@@ -111,13 +118,14 @@ impl State {
         self.transmit(at, id);
     }
 
-    /// A PFC frame has come in by `at`. What it pauses stays paused until another frame lets it go: a real sender repeats
-    /// its frame before the pause runs out.
+    /// A PFC frame has come in by `at`.
     fn paused(&mut self, at: PortId, id: PacketId) {
         let seq = self.packets[id].seq;
         self.packets.drop(id);
         self.deadlocks.told(at, false);
-        self.obey(at, Priorities(seq as u8), Priorities((seq >> 8) as u8));
+        let (said, stop) = (Priorities(seq as u8), Priorities((seq >> 8) as u8));
+        let stop = self.heard(at, said, stop);
+        self.obey(at, said, stop);
     }
 
     /// Stops some of the priorities that are spoken of, and lets the others go.

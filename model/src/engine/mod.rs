@@ -24,6 +24,7 @@ pub(crate) mod event;
 pub(crate) mod eyes;
 pub mod faults;
 pub(crate) mod packet;
+pub(crate) mod pfc;
 pub(crate) mod port;
 mod queue;
 mod results;
@@ -48,6 +49,7 @@ use crate::routing::{self, Router};
 use crate::switch::buffer::Pool;
 use crate::switch::deadlock::{Deadlock, Detector};
 use crate::switch::ecn::{Ramp, RampId};
+use crate::switch::watchdog::Alarm;
 use crate::table::Table;
 use crate::topology::{PortId, SwitchId, Topology};
 use crate::units::{Bytes, Each, Time};
@@ -129,6 +131,9 @@ pub(crate) struct State {
     pub(crate) pauses: Pauses,
     pub(crate) stacks: telemetry::Stacks,
     pub(crate) deadlocks: Detector,
+    pub(crate) pfc: pfc::Pfc,
+    /// Whether there is a watchdog.
+    pub(crate) watched: bool,
     pub(crate) fabric: Topology,
     pub(crate) router: Router,
     pub(crate) faults: faults::Faults,
@@ -141,6 +146,8 @@ pub(crate) struct State {
     pub(crate) count: Totals,
     pub(crate) hops: u64,
     pub(crate) delivered: u64,
+    /// Flows that have started, or will at a time that is set.
+    pub(crate) begun: usize,
     pub(crate) done: usize,
     pub(crate) failed: usize,
 }
@@ -155,6 +162,7 @@ impl State {
             let flow = &mut self.flows[wait.flow];
             flow.waits -= 1;
             if flow.waits == 0 {
+                self.begun += 1;
                 self.events.push(self.now + flow.after, Event::new(Kind::Start, wait.flow.0));
             }
         }
@@ -210,6 +218,7 @@ impl State {
             Kind::Retry => self.retry(event.row()),
             Kind::Start => self.start(event.row()),
             Kind::Fault => self.fault(event.row()),
+            Kind::Tick => self.tick(event.row()),
         }
     }
 }
@@ -322,6 +331,12 @@ impl Simulation {
     #[must_use]
     pub fn deadlocks(&self) -> &[Deadlock] {
         self.state.deadlocks.found()
+    }
+
+    /// Every alarm of a watchdog.
+    #[must_use]
+    pub fn alarms(&self) -> &[Alarm] {
+        &self.state.pfc.alarms
     }
 
     /// Bytes that wait in all queues of a port.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::event::{Event, Kind};
 use super::faults::Faults;
 use super::packet::{Arena, QpId};
+use super::pfc::Pfc;
 use super::port::Port;
 use super::queue::Queue;
 use super::telemetry::Stacks;
@@ -122,6 +123,8 @@ impl Simulation {
             counters: Table::filled(Tally::default(), ports.len()),
             stacks: Stacks::default(),
             deadlocks: Detector::new(&fabric),
+            pfc: Pfc::default(),
+            watched: settings.switch.watchdog.is_some(),
             pauses: Pauses::new(settings.switch.lossless, ports.len()),
             ports,
             router,
@@ -133,6 +136,7 @@ impl Simulation {
             count: Totals::default(),
             hops: 0,
             delivered: 0,
+            begun: 0,
             done: 0,
             failed: 0,
             fabric,
@@ -146,6 +150,7 @@ impl Simulation {
         }
         for (id, flow) in state.flows.iter() {
             if flow.waits == 0 {
+                state.begun += 1;
                 state.events.push(flow.after, Event::new(Kind::Start, id.0));
             }
         }

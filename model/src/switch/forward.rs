@@ -38,6 +38,10 @@ impl State {
             priority = lanes.down;
             self.packets[id].priority = priority;
         }
+        if self.pfc.alarmed > 0 && self.bars(Queue { port: out, priority }, id) {
+            return;
+        }
+        let port = &self.ports[out];
         if port.idle(self.now)
             && port.waiting.is_empty()
             && port.due.is_empty()
@@ -48,10 +52,7 @@ impl State {
         }
         self.packets[id].came = came;
         if hops.count == 0 || !self.admit(ingress, out, switch, id) {
-            self.count.drops += 1;
-            self.counters[ingress].drops += 1;
-            self.packets.drop(id);
-            return;
+            return self.lose(id);
         }
         if self.settings.switch.mark_at == At::Enqueue {
             self.mark(out, id);
@@ -63,6 +64,13 @@ impl State {
         } else {
             self.kick(out);
         }
+    }
+
+    /// Drops a frame that is in no queue.
+    pub(super) fn lose(&mut self, id: PacketId) {
+        self.count.drops += 1;
+        self.counters[self.packets[id].ingress].drops += 1;
+        self.packets.drop(id);
     }
 
     /// Takes a frame on account of the port it came in by; whether there was room. Tells the other end to stop when the
@@ -103,7 +111,7 @@ impl State {
 
     /// Gives back what a frame that begins to leave held, and lets the other end go on when the account allows it.
     #[inline]
-    fn release(&mut self, ingress: PortId, node: NodeId, priority: Priority, size: u64) {
+    pub(super) fn release(&mut self, ingress: PortId, node: NodeId, priority: Priority, size: u64) {
         let Some(switch) = self.fabric.switch(node) else { return };
         let held = &mut self.held[ingress][priority];
         let from_room = held.room().min(size);

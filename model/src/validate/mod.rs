@@ -11,6 +11,7 @@ mod headroom;
 mod incast;
 mod queues;
 mod scenarios;
+mod watchdog;
 
 use crate::cc;
 use crate::engine::{Settings, Simulation, Status};
@@ -52,6 +53,7 @@ pub const SUBJECTS: &[Subject] = &[
     Subject { name: "incast", run: || rows(incast::CHECKS) },
     Subject { name: "queues", run: || rows(queues::CHECKS) },
     Subject { name: "scenarios", run: scenarios::run },
+    Subject { name: "watchdog", run: || rows(watchdog::CHECKS) },
 ];
 
 /// An experiment with a known outcome: what is looked at, by whose word the target is, and how it is set up.
