@@ -201,7 +201,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{FlowResult, Settings, Simulation, Status, Totals};
+    use crate::engine::{Failure, FlowResult, Settings, Simulation, Status, Totals};
     use crate::routing;
     use crate::topology::{Cable, Clos2, HostId, NodeId, SwitchId};
     use crate::units::{Bytes, Rate};
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn a_short_timeout_gives_up_before_bfd_notices() {
         let (flow, totals, status) = play(&[(500, What::Cut)], Detection::BFD, Time::ns(4_096 << 14));
-        assert_eq!((status, totals.failed, flow.failed), (Status::Stuck, 1, true));
+        assert_eq!((status, totals.failed, flow.failed), (Status::Stuck, 1, Some(Failure::Retries)));
         assert_eq!(totals.timeouts, 8);
     }
 

@@ -27,11 +27,11 @@ pub(crate) mod packet;
 pub(crate) mod pfc;
 pub(crate) mod port;
 mod queue;
-mod results;
+pub(crate) mod results;
 mod setup;
 mod telemetry;
 
-pub use results::{Counters, FlowResult, PauseClock, Totals};
+pub use results::{Counters, Failure, FlowResult, PauseClock, Totals};
 pub(crate) use results::{Pauses, Tally};
 pub use setup::Error;
 
@@ -41,7 +41,9 @@ use crate::engine::packet::{Arena, QpId};
 use crate::engine::port::{Held, Port};
 use crate::engine::queue::Queue;
 use crate::nic::domains::Watches;
+use crate::nic::ready::Stocks;
 use crate::nic::receiver::{ClockId, Receiver};
+use crate::nic::selective::Repairs;
 use crate::nic::sender::Sender;
 use crate::nic::serve::Lists;
 use crate::rng::Rng;
@@ -108,7 +110,7 @@ pub(crate) struct FlowState {
     pub(crate) waits: u32,
     pub(crate) resent: u32,
     pub(crate) seen: bool,
-    pub(crate) failed: bool,
+    pub(crate) failed: Option<Failure>,
 }
 
 /// Everything that moves. The parts of the model that act on it stand in their own folders.
@@ -126,6 +128,8 @@ pub(crate) struct State {
     pub(crate) receivers: Table<QpId, Receiver>,
     pub(crate) clocks: Table<ClockId, Time>,
     pub(crate) watches: Watches,
+    pub(crate) repairs: Repairs,
+    pub(crate) stocks: Stocks,
     pub(crate) flows: Table<FlowId, FlowState>,
     pub(crate) counters: Table<PortId, Tally>,
     pub(crate) pauses: Pauses,

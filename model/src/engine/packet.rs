@@ -38,6 +38,8 @@ pub(crate) enum What {
     Ack,
     /// A request to go back to `seq`.
     Nak,
+    /// A request to try again later: the receiver has no receive for the message that begins with `seq`.
+    NotReady,
     /// A congestion notification.
     Cnp,
     /// A PFC frame: `seq` holds the priorities that it speaks for, and, eight bits up, those that it pauses.
@@ -70,6 +72,8 @@ pub(crate) struct Packet {
     /// Payload bytes; in an ACK, how many packets it speaks for, and, sixteen bits up, how many of those were marked;
     /// in a CNP, the share of marked packets in parts of a million.
     pub(crate) payload: u32,
+    /// In a NAK: the packet that came too early.
+    pub(crate) early: u32,
     /// What it is.
     pub(crate) what: What,
     /// Its traffic class, and that by which it came into the switch that it waits in.

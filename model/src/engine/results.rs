@@ -101,6 +101,8 @@ pub struct Totals {
     pub deadlocks: u64,
     /// CNPs that reached their sender.
     pub cnps: u64,
+    /// NAKs that were sent for receivers that were not ready.
+    pub not_ready: u64,
     /// NAKs that were sent.
     pub naks: u64,
     /// Packets that came before one that should have come first.
@@ -144,6 +146,15 @@ impl State {
     }
 }
 
+/// Why a queue pair broke.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// Nothing was acknowledged for so many time-outs in a row (IBTA 9.9.2.1.1: transport retry exceeded).
+    Retries,
+    /// The receiver was not ready so many times in a row (IBTA 9.7.5.2.8: RNR retry exceeded).
+    NotReady,
+}
+
 /// What became of a flow. Times are of the run; `None` for what has not happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowResult {
@@ -155,8 +166,8 @@ pub struct FlowResult {
     pub acked: Option<Time>,
     /// Packets that were sent again.
     pub resent: u32,
-    /// Whether its queue pair broke.
-    pub failed: bool,
+    /// Why its queue pair broke, if it did.
+    pub failed: Option<Failure>,
 }
 
 impl FlowResult {

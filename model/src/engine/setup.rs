@@ -11,11 +11,11 @@ use super::queue::Queue;
 use super::telemetry::Stacks;
 use super::{FlowState, Pauses, Settings, Simulation, State, Status, Tally, Totals};
 use crate::cc::Path;
-use crate::nic::CnpPer;
 use crate::nic::domains::Watches;
 use crate::nic::receiver::{ClockId, Receiver};
 use crate::nic::sender::{NO_FLOW, Sender};
 use crate::nic::serve::Lists;
+use crate::nic::{CnpPer, Recovery};
 use crate::rng::Rng;
 use crate::routing::{Key, Router};
 use crate::switch::buffer::Pool;
@@ -70,6 +70,9 @@ pub enum Error {
         /// How many there may be.
         most: u64,
     },
+    /// Two settings that exclude each other.
+    #[error("{0}")]
+    Together(&'static str),
     /// No way leads there.
     #[error("flow {flow}: no way leads from host {src} to host {dst}")]
     NoWay {
@@ -98,6 +101,11 @@ impl Simulation {
         if load.flows().len() >= MOST {
             return Err(Error::TooMany { what: "flows", is: load.flows().len() as u64, most: MOST as u64 });
         }
+        if settings.nic.receives.is_some() && settings.nic.recovery == Recovery::Selective {
+            return Err(Error::Together(
+                "receives are counted with go-back-N alone; leave out one of receives and selective",
+            ));
+        }
         let mut ports = ports(&fabric, &settings);
         let pools = pools(&fabric, &ports, &settings)?;
         let near = near(&fabric, mtu);
@@ -116,6 +124,8 @@ impl Simulation {
             ramps,
             nics: Table::filled(Lists::default(), hosts),
             watches: Watches::new(&settings.cc.feedback(), pairs.senders.len()),
+            repairs: BTreeMap::new(),
+            stocks: BTreeMap::new(),
             senders: pairs.senders,
             receivers: pairs.receivers,
             clocks: pairs.clocks,
@@ -243,7 +253,7 @@ impl FlowState {
             waits: 0,
             resent: 0,
             seen: false,
-            failed: false,
+            failed: None,
         }
     }
 }
@@ -355,7 +365,10 @@ impl Pairs {
             listed: false,
             paced: false,
             watched: false,
-            broken: false,
+            broken: None,
+            asleep: false,
+            away: 0,
+            holes: 0,
             tries: 0,
             patience: Time::ZERO,
             limit: flow.limit,

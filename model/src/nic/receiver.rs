@@ -2,6 +2,7 @@
 
 use crate::engine::State;
 use crate::engine::packet::{Packet, PacketId, QpId, What};
+use crate::nic::Recovery;
 use crate::table::id;
 use crate::topology::{HostId, PortId};
 use crate::units::{Priority, Time};
@@ -39,6 +40,7 @@ impl State {
             What::Data | What::Last => self.take(at, id, &packet),
             What::Ack => self.acked(id, &packet),
             What::Nak => self.nacked(id, &packet),
+            What::NotReady => self.sent_away(id, &packet),
             What::Cnp => self.notified(&packet),
             What::Pause => {}
         }
@@ -60,11 +62,24 @@ impl State {
         }
         let receiver = &mut self.receivers[qp];
         if packet.seq == receiver.expected {
+            if let Some(receives) = self.settings.nic.receives {
+                if packet.seq == self.flows[packet.flow].first && !self.take_receive(qp, &receives) {
+                    self.receivers[qp].asked = true;
+                    self.count.not_ready += 1;
+                    return self.answer(at, id, qp, What::NotReady, packet.sent);
+                }
+                if packet.what == What::Last {
+                    self.post_receive(qp, &receives);
+                }
+            }
+            let receiver = &mut self.receivers[qp];
             receiver.expected += 1;
             receiver.packets += 1;
             receiver.asked = false;
             self.delivered += u64::from(packet.payload);
             let last = packet.what == What::Last;
+            let ended = if self.settings.nic.recovery == Recovery::Selective { self.follow(qp) } else { Vec::new() };
+            let receiver = &mut self.receivers[qp];
             if last || packet.asks || receiver.packets >= self.settings.nic.ack_every {
                 self.answer(at, id, qp, What::Ack, packet.sent);
             } else {
@@ -73,8 +88,19 @@ impl State {
             if last {
                 self.arrived(packet.flow);
             }
+            for flow in ended {
+                self.arrived(flow);
+            }
         } else if packet.seq > receiver.expected {
             self.count.out_of_order += 1;
+            if self.settings.nic.recovery == Recovery::Selective {
+                receiver.packets += 1;
+                if self.keep(packet) {
+                    self.delivered += u64::from(packet.payload);
+                }
+                self.count.naks += 1;
+                return self.answer(at, id, qp, What::Nak, packet.sent);
+            }
             if receiver.asked {
                 return self.packets.drop(id);
             }
@@ -92,6 +118,7 @@ impl State {
     #[inline]
     fn answer(&mut self, at: PortId, id: PacketId, qp: QpId, what: What, sent: Time) {
         let receiver = &mut self.receivers[qp];
+        let early = self.packets[id].seq;
         let counts = u32::from(receiver.packets) | u32::from(receiver.marked) << 16;
         receiver.packets = 0;
         receiver.marked = 0;
@@ -103,6 +130,7 @@ impl State {
             entropy: receiver.entropy,
             size: wire::ACK + if self.feedback.telemetry { wire::INT } else { 0 },
             payload: counts,
+            early,
             what,
             priority: receiver.ack_priority,
             ..Packet::default()
