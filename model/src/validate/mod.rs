@@ -9,6 +9,7 @@ mod domains;
 mod fairness;
 mod headroom;
 mod incast;
+mod links;
 mod queues;
 mod scenarios;
 mod watchdog;
@@ -51,6 +52,7 @@ pub const SUBJECTS: &[Subject] = &[
     Subject { name: "fairness", run: || rows(fairness::CHECKS) },
     Subject { name: "headroom", run: headroom::run },
     Subject { name: "incast", run: || rows(incast::CHECKS) },
+    Subject { name: "links", run: || rows(links::CHECKS) },
     Subject { name: "queues", run: || rows(queues::CHECKS) },
     Subject { name: "scenarios", run: scenarios::run },
     Subject { name: "watchdog", run: || rows(watchdog::CHECKS) },
