@@ -16,7 +16,7 @@ use crate::engine::State;
 use crate::engine::packet::PacketId;
 use crate::engine::port::Held;
 use crate::table::Table;
-use crate::topology::{PortId, SwitchId, Topology};
+use crate::topology::{NodeId, PortId, SwitchId, Topology};
 use crate::units::{Priority, Time};
 
 /// A switch's queue: the port that it feeds, and its priority.
@@ -67,6 +67,8 @@ pub(crate) struct Detector {
     found: Vec<Deadlock>,
     /// Members of circles that are still closed, and which.
     locked: BTreeMap<Queue, usize>,
+    /// Room for a search.
+    seen: Vec<NodeId>,
 }
 
 /// Bytes of an account, by the queue that they stand in.
@@ -79,6 +81,7 @@ impl Detector {
             paused: Table::filled(0, fabric.switches() as usize),
             found: Vec::new(),
             locked: BTreeMap::new(),
+            seen: Vec::new(),
         }
     }
 
@@ -159,25 +162,31 @@ impl State {
     }
 
     /// All paused queues that `queue` may wait for, itself among them; `None` when the way never leads back to it.
-    fn reach(&self, queue: Queue) -> Option<BTreeSet<Queue>> {
-        let mut reached = BTreeSet::new();
-        let mut seen = BTreeSet::new();
-        let mut open = vec![self.ports[queue.port].neighbour];
-        while let Some(node) = open.pop() {
-            let Some(switch) = self.fabric.switch(node) else { continue };
-            if !seen.insert(node) || self.deadlocks.paused[switch] == 0 {
+    fn reach(&mut self, queue: Queue) -> Option<BTreeSet<Queue>> {
+        // Nearly always it does not, and that must be cheap: switches first.
+        let mut seen = std::mem::take(&mut self.deadlocks.seen);
+        seen.clear();
+        seen.push(self.ports[queue.port].neighbour);
+        let mut row = 0;
+        while let Some(node) = seen.get(row).copied() {
+            row += 1;
+            if self.fabric.switch(node).is_none_or(|switch| self.deadlocks.paused[switch] == 0) {
                 continue;
             }
             for at in self.fabric.ports_of(node).ports() {
                 let port = &self.ports[at];
-                if port.paused.is_empty() {
-                    continue;
+                if !port.paused.is_empty() && !seen.contains(&port.neighbour) {
+                    seen.push(port.neighbour);
                 }
-                reached.extend(port.paused.iter().map(|priority| Queue { port: at, priority }));
-                open.push(port.neighbour);
             }
         }
-        reached.contains(&queue).then_some(reached)
+        let back = seen.contains(&self.fabric.ports()[queue.port].node).then(|| {
+            let ports = seen.iter().flat_map(|node| self.fabric.ports_of(*node).ports());
+            let paused = |port: PortId| self.ports[port].paused.iter().map(move |priority| Queue { port, priority });
+            ports.filter(|port| port.0 >= self.fabric.hosts()).flat_map(paused).collect()
+        });
+        self.deadlocks.seen = seen;
+        back
     }
 
     /// What of every account stands in which of the queues.
