@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::engine::State;
-use crate::engine::packet::{Packet, PacketId, QpId};
+use crate::engine::packet::{Packet, PacketId, QpId, What};
 use crate::engine::results::Failure;
 use crate::nic::sender::NO_FLOW;
 use crate::units::Time;
@@ -36,8 +36,23 @@ impl Default for Receives {
 pub(crate) type Stocks = BTreeMap<QpId, VecDeque<Time>>;
 
 impl State {
+    /// Whether there is a receive for a packet that has come in its turn.
+    #[inline(never)]
+    pub(super) fn admits(&mut self, packet: &Packet, receives: &Receives) -> bool {
+        if packet.seq == self.flows[packet.flow].first && !self.take_receive(packet.qp, receives) {
+            // What follows it is not answered.
+            self.receivers[packet.qp].asked = true;
+            self.count.not_ready += 1;
+            return false;
+        }
+        if packet.what == What::Last {
+            self.post_receive(packet.qp, receives);
+        }
+        true
+    }
+
     /// Takes a receive for a message that begins; whether there was one.
-    pub(super) fn take_receive(&mut self, qp: QpId, receives: &Receives) -> bool {
+    fn take_receive(&mut self, qp: QpId, receives: &Receives) -> bool {
         let fresh = || std::iter::repeat_n(Time::ZERO, usize::from(receives.posted)).collect();
         let stock: &mut VecDeque<Time> = self.stocks.entry(qp).or_insert_with(fresh);
         let ready = stock.front().is_some_and(|at| *at <= self.now);
@@ -48,7 +63,7 @@ impl State {
     }
 
     /// A message has arrived: its receive is posted again in a while.
-    pub(super) fn post_receive(&mut self, qp: QpId, receives: &Receives) {
+    fn post_receive(&mut self, qp: QpId, receives: &Receives) {
         let at = self.now + receives.refill;
         self.stocks.entry(qp).or_default().push_back(at);
     }

@@ -62,15 +62,10 @@ impl State {
         }
         let receiver = &mut self.receivers[qp];
         if packet.seq == receiver.expected {
-            if let Some(receives) = self.settings.nic.receives {
-                if packet.seq == self.flows[packet.flow].first && !self.take_receive(qp, &receives) {
-                    self.receivers[qp].asked = true;
-                    self.count.not_ready += 1;
-                    return self.answer(at, id, qp, What::NotReady, packet.sent);
-                }
-                if packet.what == What::Last {
-                    self.post_receive(qp, &receives);
-                }
+            if let Some(receives) = self.settings.nic.receives
+                && !self.admits(packet, &receives)
+            {
+                return self.answer(at, id, qp, What::NotReady, packet.sent);
             }
             let receiver = &mut self.receivers[qp];
             receiver.expected += 1;
@@ -78,7 +73,9 @@ impl State {
             receiver.asked = false;
             self.delivered += u64::from(packet.payload);
             let last = packet.what == What::Last;
-            let ended = if self.settings.nic.recovery == Recovery::Selective { self.follow(qp) } else { Vec::new() };
+            if self.settings.nic.recovery == Recovery::Selective {
+                self.follow(qp);
+            }
             let receiver = &mut self.receivers[qp];
             if last || packet.asks || receiver.packets >= self.settings.nic.ack_every {
                 self.answer(at, id, qp, What::Ack, packet.sent);
@@ -87,9 +84,6 @@ impl State {
             }
             if last {
                 self.arrived(packet.flow);
-            }
-            for flow in ended {
-                self.arrived(flow);
             }
         } else if packet.seq > receiver.expected {
             self.count.out_of_order += 1;
@@ -187,7 +181,7 @@ impl State {
     }
 
     /// The last byte of a flow has arrived.
-    fn arrived(&mut self, id: FlowId) {
+    pub(super) fn arrived(&mut self, id: FlowId) {
         self.flows[id].delivered = self.now;
         self.reached(id, Milestone::Delivered);
     }

@@ -46,15 +46,18 @@ impl State {
     }
 
     /// The packet that a receiver waited for has come: what had come too early follows it.
-    pub(super) fn follow(&mut self, qp: QpId) -> Vec<FlowId> {
+    #[inline(never)]
+    pub(super) fn follow(&mut self, qp: QpId) {
         let mut ended = Vec::new();
-        let Some(repair) = self.repairs.get_mut(&qp) else { return ended };
+        let Some(repair) = self.repairs.get_mut(&qp) else { return };
         let receiver = &mut self.receivers[qp];
         while let Some(ends) = repair.early.remove(&receiver.expected) {
             receiver.expected += 1;
             ended.extend(ends);
         }
-        ended
+        for flow in ended {
+            self.arrived(flow);
+        }
     }
 
     /// A NAK says that `came` has come too early.

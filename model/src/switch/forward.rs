@@ -110,7 +110,7 @@ impl State {
     }
 
     /// Gives back what a frame that begins to leave held, and lets the other end go on when the account allows it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn release(&mut self, ingress: PortId, node: NodeId, priority: Priority, size: u64) {
         let Some(switch) = self.fabric.switch(node) else { return };
         let held = &mut self.held[ingress][priority];
