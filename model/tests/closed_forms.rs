@@ -216,7 +216,7 @@ fn a_ring_of_switches_locks_up_where_ways_are_long() {
         (run.run(), run.totals())
     };
     let (status, totals) = play(2);
-    assert_eq!((status, totals.failed, totals.drops), (Status::Stuck, 8, 0), "{totals:?}");
+    assert_eq!((status, totals.failed, totals.drops), (Status::Deadlock, 8, 0), "{totals:?}");
     let (status, totals) = play(1);
     assert_eq!((status, totals.drops), (Status::Done, 0), "{totals:?}");
 }

@@ -4,7 +4,7 @@
 
 use rocetop_model::cc;
 use rocetop_model::engine::{Settings, Simulation, Status};
-use rocetop_model::nic::CnpPer;
+use rocetop_model::nic::{CnpPer, Recovery};
 use rocetop_model::rng::Rng;
 use rocetop_model::routing;
 use rocetop_model::switch::{Headroom, Marking, ecn};
@@ -57,6 +57,7 @@ impl Draw {
         settings.nic.ack_every = self.of(&[1, 1, 2, 16]);
         settings.nic.ack_priority = self.of(&[None, Some(Priority::new(5)), Some(Priority::new(6))]);
         settings.nic.cnp_per = self.of(&[CnpPer::Qp, CnpPer::Ip, CnpPer::Port]);
+        settings.nic.recovery = self.of(&[Recovery::GoBackN, Recovery::Selective]);
         settings.nic.timeout = Time::us(self.between(50, 500));
         settings.nic.retries = 200;
         settings.switch.lossless = Priorities(self.of(&[0, 0b1000, 0b1010, 0xff]));

@@ -4,6 +4,7 @@ use super::State;
 use super::event::{Event, Kind};
 use super::packet::{PacketId, What};
 use crate::cc::Telemetry;
+use crate::switch::deadlock::Queue;
 use crate::topology::PortId;
 use crate::units::{Bytes, Priorities};
 use crate::wire;
@@ -23,6 +24,12 @@ impl State {
         packet.node = port.neighbour;
         let (gone, arrive) = (port.busy, port.busy + port.delay);
         let tapped = port.tapped;
+        if self.watched {
+            let queue = Queue { port: at, priority: packet.priority };
+            if let Some(watch) = self.pfc.watches.get_mut(&queue) {
+                watch.sent += u64::from(packet.what != What::Pause);
+            }
+        }
         if self.feedback.telemetry && port.tier > 0 && matches!(packet.what, What::Data | What::Last) {
             let queue = Bytes(port.queues[packet.priority].bytes);
             let hop = Telemetry { at: self.now, queue, sent: Bytes(port.sent), line: port.rate() };
@@ -104,7 +111,8 @@ impl State {
         port.due = Priorities::NONE;
         let held = &self.held[at];
         let stop = said.iter().filter(|priority| held[*priority].stopped()).fold(Priorities::NONE, Priorities::with);
-        self.count.pauses += u64::from(stop.0.count_ones());
+        let fresh = if stop.is_empty() { stop } else { self.said_stop(at, stop) };
+        self.count.pauses += u64::from(fresh.0.count_ones());
         let frame = super::packet::Packet {
             sent: self.now,
             seq: u32::from(said.0) | u32::from(stop.0) << 8,
@@ -113,15 +121,18 @@ impl State {
             ..Default::default()
         };
         let id = self.packets.add(frame);
+        self.deadlocks.told(self.ports[at].peer, true);
         self.transmit(at, id);
     }
 
-    /// A PFC frame has come in by `at`. What it pauses stays paused until another frame lets it go: a real sender repeats
-    /// its frame before the pause runs out.
+    /// A PFC frame has come in by `at`.
     fn paused(&mut self, at: PortId, id: PacketId) {
         let seq = self.packets[id].seq;
         self.packets.drop(id);
-        self.obey(at, Priorities(seq as u8), Priorities((seq >> 8) as u8));
+        self.deadlocks.told(at, false);
+        let (said, stop) = (Priorities(seq as u8), Priorities((seq >> 8) as u8));
+        let stop = self.heard(at, said, stop);
+        self.obey(at, said, stop);
     }
 
     /// Stops some of the priorities that are spoken of, and lets the others go.
@@ -131,11 +142,19 @@ impl State {
         let before = port.paused;
         port.paused = Priorities(port.paused.without(said).0 | stop.0);
         let after = port.paused;
+        let node = self.ports[self.ports[at].peer].neighbour;
         for priority in Priorities(before.0 ^ after.0).iter() {
-            self.pauses.turn(at, priority, after.has(priority), now);
+            let stopped = after.has(priority);
+            self.pauses.turn(at, priority, stopped, now);
+            if let Some(switch) = self.fabric.switch(node) {
+                self.deadlocks.turned(switch, Queue { port: at, priority }, stopped, now);
+            }
         }
         if !before.without(after).is_empty() {
             self.kick(at);
+        }
+        for priority in after.iter() {
+            self.look(Queue { port: at, priority });
         }
     }
 }

@@ -18,6 +18,8 @@ pub(crate) enum Kind {
     Start,
     /// Something happens to a cable.
     Fault,
+    /// A port's clock of pauses and of the watchdog.
+    Tick,
 }
 
 /// Bits of a row number: ids stay below 2^28 (`topology::Plan`, `engine::Simulation::new`).
@@ -54,7 +56,8 @@ impl Event {
             2 => Kind::Pace,
             3 => Kind::Retry,
             4 => Kind::Start,
-            _ => Kind::Fault,
+            5 => Kind::Fault,
+            _ => Kind::Tick,
         }
     }
 
@@ -77,7 +80,7 @@ mod tests {
 
     #[test]
     fn kind_and_row_come_back() {
-        for kind in [Kind::Arrive, Kind::Free, Kind::Pace, Kind::Retry, Kind::Start, Kind::Fault] {
+        for kind in [Kind::Arrive, Kind::Free, Kind::Pace, Kind::Retry, Kind::Start, Kind::Fault, Kind::Tick] {
             let event = Event::of_bits(Event::new(kind, (1 << 28) - 1).bits());
             assert_eq!((event.kind(), event.id()), (kind, (1 << 28) - 1));
         }

@@ -7,7 +7,7 @@
 
 use super::State;
 use super::event::{Event, Kind};
-use super::packet::PacketId;
+use super::packet::{self, PacketId};
 use crate::rng::Rng;
 use crate::table::{Id, Table, id};
 use crate::topology::{PortId, Topology};
@@ -190,7 +190,10 @@ impl State {
             return false;
         }
         self.counters[at].broken += 1;
-        self.lose(at, id);
+        self.note_loss(at, id);
+        if self.packets[id].what == packet::What::Pause {
+            self.deadlocks.told(at, false);
+        }
         self.packets.drop(id);
         true
     }
@@ -199,7 +202,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{FlowResult, Settings, Simulation, Status, Totals};
+    use crate::engine::{Failure, FlowResult, Settings, Simulation, Status, Totals};
     use crate::routing;
     use crate::topology::{Cable, Clos2, HostId, NodeId, SwitchId};
     use crate::units::{Bytes, Rate};
@@ -250,7 +253,7 @@ mod tests {
     #[test]
     fn a_short_timeout_gives_up_before_bfd_notices() {
         let (flow, totals, status) = play(&[(500, What::Cut)], Detection::BFD, Time::ns(4_096 << 14));
-        assert_eq!((status, totals.failed, flow.failed), (Status::Stuck, 1, true));
+        assert_eq!((status, totals.failed, flow.failed), (Status::Stuck, 1, Some(Failure::Retries)));
         assert_eq!(totals.timeouts, 8);
     }
 

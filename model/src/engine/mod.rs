@@ -24,13 +24,14 @@ pub(crate) mod event;
 pub(crate) mod eyes;
 pub mod faults;
 pub(crate) mod packet;
+pub(crate) mod pfc;
 pub(crate) mod port;
 mod queue;
-mod results;
+pub(crate) mod results;
 mod setup;
 mod telemetry;
 
-pub use results::{Counters, FlowResult, PauseClock, Totals};
+pub use results::{Counters, Failure, FlowResult, PauseClock, Totals};
 pub(crate) use results::{Pauses, Tally};
 pub use setup::Error;
 
@@ -40,14 +41,18 @@ use crate::engine::packet::{Arena, QpId};
 use crate::engine::port::{Held, Port};
 use crate::engine::queue::Queue;
 use crate::nic::domains::Watches;
+use crate::nic::ready::Stocks;
 use crate::nic::receiver::{ClockId, Receiver};
+use crate::nic::selective::Repairs;
 use crate::nic::sender::Sender;
 use crate::nic::serve::Lists;
 use crate::observe::{NicCounters, Tape};
 use crate::rng::Rng;
 use crate::routing::{self, Router};
 use crate::switch::buffer::Pool;
+use crate::switch::deadlock::{Deadlock, Detector};
 use crate::switch::ecn::{Ramp, RampId};
+use crate::switch::watchdog::Alarm;
 use crate::table::Table;
 use crate::topology::{PortId, SwitchId, Topology};
 use crate::units::{Bytes, Each, Time};
@@ -109,7 +114,7 @@ pub(crate) struct FlowState {
     pub(crate) marked: u32,
     pub(crate) cnps: u32,
     pub(crate) seen: bool,
-    pub(crate) failed: bool,
+    pub(crate) failed: Option<Failure>,
 }
 
 /// Everything that moves. The parts of the model that act on it stand in their own folders.
@@ -127,6 +132,8 @@ pub(crate) struct State {
     pub(crate) receivers: Table<QpId, Receiver>,
     pub(crate) clocks: Table<ClockId, Time>,
     pub(crate) watches: Watches,
+    pub(crate) repairs: Repairs,
+    pub(crate) stocks: Stocks,
     pub(crate) flows: Table<FlowId, FlowState>,
     pub(crate) counters: Table<PortId, Tally>,
     /// Those of hosts, whose ports come first.
@@ -134,6 +141,10 @@ pub(crate) struct State {
     pub(crate) tape: Tape,
     pub(crate) pauses: Pauses,
     pub(crate) stacks: telemetry::Stacks,
+    pub(crate) deadlocks: Detector,
+    pub(crate) pfc: pfc::Pfc,
+    /// Whether there is a watchdog.
+    pub(crate) watched: bool,
     pub(crate) fabric: Topology,
     pub(crate) router: Router,
     pub(crate) faults: faults::Faults,
@@ -146,6 +157,8 @@ pub(crate) struct State {
     pub(crate) count: Totals,
     pub(crate) hops: u64,
     pub(crate) delivered: u64,
+    /// Flows that have started, or will at a time that is set.
+    pub(crate) begun: usize,
     pub(crate) done: usize,
     pub(crate) failed: usize,
 }
@@ -160,6 +173,7 @@ impl State {
             let flow = &mut self.flows[wait.flow];
             flow.waits -= 1;
             if flow.waits == 0 {
+                self.begun += 1;
                 self.events.push(self.now + flow.after, Event::new(Kind::Start, wait.flow.0));
             }
         }
@@ -215,6 +229,7 @@ impl State {
             Kind::Retry => self.retry(event.row()),
             Kind::Start => self.start(event.row()),
             Kind::Fault => self.fault(event.row()),
+            Kind::Tick => self.tick(event.row()),
         }
     }
 }
@@ -228,6 +243,8 @@ pub enum Status {
     Done,
     /// Nothing will happen any more, and some flows have not arrived: their queue pairs broke, or they wait for such.
     Stuck,
+    /// Nothing will happen any more, and a circle of paused queues holds frames for ever (`Simulation::deadlocks`).
+    Deadlock,
 }
 
 /// One run.
@@ -255,7 +272,7 @@ impl Simulation {
                 if state.events.turn() {
                     state.touch();
                 } else {
-                    self.status = Status::Stuck;
+                    self.status = if state.deadlocks.is_locked() { Status::Deadlock } else { Status::Stuck };
                 }
                 continue;
             };
@@ -319,6 +336,18 @@ impl Simulation {
     #[must_use]
     pub fn counters(&self, port: PortId) -> Counters {
         self.state.counters(port)
+    }
+
+    /// Every circle of paused queues that closed, in the order of their closing.
+    #[must_use]
+    pub fn deadlocks(&self) -> &[Deadlock] {
+        self.state.deadlocks.found()
+    }
+
+    /// Every alarm of a watchdog.
+    #[must_use]
+    pub fn alarms(&self) -> &[Alarm] {
+        &self.state.pfc.alarms
     }
 
     /// Bytes that wait in all queues of a port.

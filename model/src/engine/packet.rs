@@ -38,6 +38,8 @@ pub(crate) enum What {
     Ack,
     /// A request to go back to `seq`.
     Nak,
+    /// A request to try again later: the receiver has no receive for the message that begins with `seq`.
+    NotReady,
     /// A congestion notification.
     Cnp,
     /// A PFC frame: `seq` holds the priorities that it speaks for, and, eight bits up, those that it pauses.
@@ -72,10 +74,13 @@ pub(crate) struct Packet {
     pub(crate) payload: u32,
     /// In an ACK or NAK, how many messages the receiver has taken (IBTA 9.3.5).
     pub(crate) msn: u32,
+    /// In a NAK: the packet that came too early.
+    pub(crate) early: u32,
     /// What it is.
     pub(crate) what: What,
-    /// Its traffic class.
+    /// Its traffic class, and that by which it came into the switch that it waits in.
     pub(crate) priority: Priority,
+    pub(crate) came: Priority,
     /// The tier of the switch that marked it CE; 0 while nobody has.
     pub(crate) marked: u8,
     /// Whether it wants an ACK of its own (BTH's AckReq, IBTA 9.2.9).

@@ -71,6 +71,8 @@ pub(crate) struct Port {
     pub(crate) marking: u8,
     /// Its node's tier.
     pub(crate) tier: u8,
+    /// Whether it leads to a lower node (`switch::lanes`).
+    pub(crate) lower: bool,
     /// Whose turn it is (weighted scheduling).
     pub(crate) turn: u8,
     /// Whether somebody looks at what passes (`observe`).
@@ -109,6 +111,7 @@ impl Port {
             freeing: false,
             marking: 0,
             tier,
+            lower: false,
             turn: 0,
             tapped: false,
             peak: 0,

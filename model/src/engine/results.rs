@@ -103,8 +103,12 @@ pub struct Totals {
     pub broken: u64,
     /// Times a priority was told to stop.
     pub pauses: u64,
+    /// Circles of paused queues that closed.
+    pub deadlocks: u64,
     /// CNPs that reached their sender.
     pub cnps: u64,
+    /// NAKs that were sent for receivers that were not ready.
+    pub not_ready: u64,
     /// NAKs that were sent.
     pub naks: u64,
     /// Packets that came before one that should have come first.
@@ -140,11 +144,21 @@ impl State {
             delivered: Bytes(self.delivered),
             done: self.done as u64,
             failed: self.failed as u64,
+            deadlocks: self.deadlocks.found().len() as u64,
             broken: self.counters.rows().iter().map(|port| port.broken).sum(),
             marks: self.counters.rows().iter().map(|port| port.marks).sum(),
             ..self.count
         }
     }
+}
+
+/// Why a queue pair broke.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// Nothing was acknowledged for so many time-outs in a row (IBTA 9.9.2.1.1: transport retry exceeded).
+    Retries,
+    /// The receiver was not ready so many times in a row (IBTA 9.7.5.2.8: RNR retry exceeded).
+    NotReady,
 }
 
 /// What became of a flow. Times are of the run; `None` for what has not happened.
@@ -162,8 +176,8 @@ pub struct FlowResult {
     pub marked: u32,
     /// CNPs that they were answered with.
     pub cnps: u32,
-    /// Whether its queue pair broke.
-    pub failed: bool,
+    /// Why its queue pair broke, if it did.
+    pub failed: Option<Failure>,
 }
 
 impl FlowResult {

@@ -5,20 +5,22 @@ use std::collections::BTreeMap;
 use super::event::{Event, Kind};
 use super::faults::Faults;
 use super::packet::{Arena, QpId};
+use super::pfc::Pfc;
 use super::port::Port;
 use super::queue::Queue;
 use super::telemetry::Stacks;
 use super::{FlowState, Pauses, Settings, Simulation, State, Status, Tally, Totals};
 use crate::cc::Path;
-use crate::nic::CnpPer;
 use crate::nic::domains::Watches;
 use crate::nic::receiver::{ClockId, Receiver};
 use crate::nic::sender::{NO_FLOW, Sender};
 use crate::nic::serve::Lists;
+use crate::nic::{CnpPer, Recovery};
 use crate::observe::{NicCounters, Tape};
 use crate::rng::Rng;
 use crate::routing::{Key, Router};
 use crate::switch::buffer::Pool;
+use crate::switch::deadlock::Detector;
 use crate::switch::ecn::{Ramp, RampId};
 use crate::switch::scheduler::QUANTUM;
 use crate::table::Table;
@@ -69,6 +71,9 @@ pub enum Error {
         /// How many there may be.
         most: u64,
     },
+    /// Two settings that exclude each other.
+    #[error("{0}")]
+    Together(&'static str),
     /// No way leads there.
     #[error("flow {flow}: no way leads from host {src} to host {dst}")]
     NoWay {
@@ -97,6 +102,11 @@ impl Simulation {
         if load.flows().len() >= MOST {
             return Err(Error::TooMany { what: "flows", is: load.flows().len() as u64, most: MOST as u64 });
         }
+        if settings.nic.receives.is_some() && settings.nic.recovery == Recovery::Selective {
+            return Err(Error::Together(
+                "receives are counted with go-back-N alone; leave out one of receives and selective",
+            ));
+        }
         let mut ports = ports(&fabric, &settings);
         let pools = pools(&fabric, &ports, &settings)?;
         let near = near(&fabric, mtu);
@@ -115,6 +125,8 @@ impl Simulation {
             ramps,
             nics: Table::filled(Lists::default(), hosts),
             watches: Watches::new(&settings.cc.feedback(), pairs.senders.len()),
+            repairs: BTreeMap::new(),
+            stocks: BTreeMap::new(),
             senders: pairs.senders,
             receivers: pairs.receivers,
             clocks: pairs.clocks,
@@ -123,6 +135,9 @@ impl Simulation {
             nic_counts: Table::filled(NicCounters::default(), hosts),
             tape: Tape::default(),
             stacks: Stacks::default(),
+            deadlocks: Detector::new(&fabric),
+            pfc: Pfc::default(),
+            watched: settings.switch.watchdog.is_some(),
             pauses: Pauses::new(settings.switch.lossless, ports.len()),
             ports,
             router,
@@ -134,6 +149,7 @@ impl Simulation {
             count: Totals::default(),
             hops: 0,
             delivered: 0,
+            begun: 0,
             done: 0,
             failed: 0,
             fabric,
@@ -147,6 +163,7 @@ impl Simulation {
         }
         for (id, flow) in state.flows.iter() {
             if flow.waits == 0 {
+                state.begun += 1;
                 state.events.push(flow.after, Event::new(Kind::Start, id.0));
             }
         }
@@ -174,6 +191,8 @@ fn ports(fabric: &Topology, settings: &Settings) -> Table<PortId, Port> {
     let make = |port: &crate::topology::Port| {
         let cable = port.cable;
         let mut made = Port::new(port.peer, wired[port.peer].node, fabric.tier(port.node), cable);
+        let next = wired[port.peer].node;
+        made.lower = (fabric.tier(next), next) < (fabric.tier(port.node), port.node);
         if fabric.switch(port.node).is_some() && !settings.switch.lossless.is_empty() {
             let buffer = settings.switch.buffer(fabric.tier(port.node));
             made.headroom = buffer.headroom(cable.rate, cable.delay, frame).0;
@@ -240,7 +259,7 @@ impl FlowState {
             marked: 0,
             cnps: 0,
             seen: false,
-            failed: false,
+            failed: None,
         }
     }
 }
@@ -354,7 +373,10 @@ impl Pairs {
             listed: false,
             paced: false,
             watched: false,
-            broken: false,
+            broken: None,
+            asleep: false,
+            away: 0,
+            holes: 0,
             tries: 0,
             patience: Time::ZERO,
             limit: flow.limit,

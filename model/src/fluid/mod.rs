@@ -142,8 +142,7 @@ pub fn run(fabric: &Topology, load: &Workload, settings: &Settings) -> Result<Ou
     for port in &settings.down {
         ways.take_out(fabric, *port);
     }
-    let empty =
-        FlowResult { started: None, delivered: None, acked: None, resent: 0, marked: 0, cnps: 0, failed: false };
+    let empty = FlowResult { started: None, delivered: None, acked: None, resent: 0, marked: 0, cnps: 0, failed: None };
     let mut run = Run {
         fabric,
         load,

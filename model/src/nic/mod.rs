@@ -4,9 +4,14 @@
 //! free for them, never before: a host holds no queue of data.
 
 pub(crate) mod domains;
+pub mod ready;
 pub(crate) mod receiver;
+pub mod selective;
 pub(crate) mod sender;
 pub(crate) mod serve;
+
+pub use ready::Receives;
+pub use selective::Recovery;
 
 use crate::units::{Bytes, Priority, Time};
 
@@ -42,6 +47,10 @@ pub struct Settings {
     pub timeout: Time,
     /// How often it tries again before the queue pair breaks (IBTA 9.9.2.1.1: a count of three bits).
     pub retries: u8,
+    /// How a loss is made good.
+    pub recovery: Recovery,
+    /// Receives that messages need, as SENDs do; `None`: they need none, as WRITEs. Not with selective repeat.
+    pub receives: Option<Receives>,
 }
 
 impl Default for Settings {
@@ -57,6 +66,8 @@ impl Default for Settings {
             cnp_per: CnpPer::Qp,
             timeout: Time::ns(4_096 << 14),
             retries: 7,
+            recovery: Recovery::GoBackN,
+            receives: None,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::engine::State;
 use crate::engine::packet::{Packet, PacketId, QpId, What};
+use crate::nic::Recovery;
 use crate::table::id;
 use crate::topology::{HostId, PortId};
 use crate::units::{Priority, Qpn, Time};
@@ -43,6 +44,7 @@ impl State {
             What::Data | What::Last => self.take(at, id, &packet),
             What::Ack => self.acked(id, &packet),
             What::Nak => self.nacked(id, &packet),
+            What::NotReady => self.sent_away(id, &packet),
             What::Cnp => self.notified(&packet),
             What::Pause => {}
         }
@@ -66,12 +68,22 @@ impl State {
         }
         let receiver = &mut self.receivers[qp];
         if packet.seq == receiver.expected {
+            if let Some(receives) = self.settings.nic.receives
+                && !self.admits(packet, &receives)
+            {
+                return self.answer(at, id, qp, What::NotReady, packet.sent);
+            }
+            let receiver = &mut self.receivers[qp];
             receiver.expected += 1;
             receiver.packets += 1;
             receiver.asked = false;
             self.delivered += u64::from(packet.payload);
             let last = packet.what == What::Last;
             receiver.messages += u32::from(last);
+            if self.settings.nic.recovery == Recovery::Selective {
+                self.follow(qp);
+            }
+            let receiver = &mut self.receivers[qp];
             if last || packet.asks || receiver.packets >= self.settings.nic.ack_every {
                 self.answer(at, id, qp, What::Ack, packet.sent);
             } else {
@@ -83,6 +95,14 @@ impl State {
         } else if packet.seq > receiver.expected {
             self.count.out_of_order += 1;
             self.nic_counts[at].out_of_sequence += 1;
+            if self.settings.nic.recovery == Recovery::Selective {
+                receiver.packets += 1;
+                if self.keep(packet) {
+                    self.delivered += u64::from(packet.payload);
+                }
+                self.count.naks += 1;
+                return self.answer(at, id, qp, What::Nak, packet.sent);
+            }
             if receiver.asked {
                 return self.packets.drop(id);
             }
@@ -101,6 +121,7 @@ impl State {
     #[inline]
     fn answer(&mut self, at: PortId, id: PacketId, qp: QpId, what: What, sent: Time) {
         let receiver = &mut self.receivers[qp];
+        let early = self.packets[id].seq;
         let counts = u32::from(receiver.packets) | u32::from(receiver.marked) << 16;
         receiver.packets = 0;
         receiver.marked = 0;
@@ -113,6 +134,7 @@ impl State {
             size: wire::ACK + if self.feedback.telemetry { wire::INT } else { 0 },
             payload: counts,
             msn: receiver.messages,
+            early,
             what,
             priority: receiver.ack_priority,
             ..Packet::default()
@@ -171,7 +193,7 @@ impl State {
     }
 
     /// The last byte of a flow has arrived.
-    fn arrived(&mut self, id: FlowId) {
+    pub(super) fn arrived(&mut self, id: FlowId) {
         self.flows[id].delivered = self.now;
         self.reached(id, Milestone::Delivered);
     }

@@ -4,6 +4,8 @@ use crate::cc::{Ack, Cnp, Control, Loss};
 use crate::engine::State;
 use crate::engine::event::{Event, Kind};
 use crate::engine::packet::{Packet, PacketId, QpId};
+use crate::engine::results::Failure;
+use crate::nic::Recovery;
 use crate::routing::Key;
 use crate::topology::{HostId, PortId};
 use crate::units::{Bytes, Priority, Rate, Time};
@@ -44,7 +46,11 @@ pub(crate) struct Sender {
     pub(crate) listed: bool,
     pub(crate) paced: bool,
     pub(crate) watched: bool,
-    pub(crate) broken: bool,
+    /// Whether a receiver that was not ready has sent it away, how often in a row, and how many packets it has to repeat.
+    pub(crate) asleep: bool,
+    pub(crate) away: u8,
+    pub(crate) holes: u32,
+    pub(crate) broken: Option<Failure>,
     pub(crate) tries: u8,
     /// Which congestion control it has.
     pub(crate) patience: Time,
@@ -73,8 +79,8 @@ impl State {
             return self.reached(id, Milestone::Acked);
         }
         let sender = &mut self.senders[qp];
-        if sender.broken {
-            return self.fail(id);
+        if let Some(why) = sender.broken {
+            return self.fail(id, why);
         }
         let flow = &mut self.flows[id];
         flow.first = sender.end;
@@ -103,7 +109,7 @@ impl State {
     }
 
     /// Makes `id` the message that is being sent.
-    fn enter(&mut self, qp: QpId, id: FlowId) {
+    pub(super) fn enter(&mut self, qp: QpId, id: FlowId) {
         let mtu = self.settings.nic.mtu.0;
         let flow = &self.flows[id];
         let sender = &mut self.senders[qp];
@@ -117,6 +123,12 @@ impl State {
     #[inline]
     pub(crate) fn eligible(&self, qp: QpId) -> bool {
         let sender = &self.senders[qp];
+        if sender.asleep {
+            return false;
+        }
+        if sender.holes > 0 {
+            return true;
+        }
         if sender.next == sender.end {
             return false;
         }
@@ -132,7 +144,7 @@ impl State {
     #[inline]
     pub(crate) fn wake(&mut self, qp: QpId) {
         let sender = &self.senders[qp];
-        if sender.listed || sender.paced || sender.broken || !self.eligible(qp) {
+        if sender.listed || sender.paced || sender.broken.is_some() || !self.eligible(qp) {
             return;
         }
         let (due, port) = (sender.due, sender.port);
@@ -148,9 +160,20 @@ impl State {
         self.kick(port);
     }
 
+    /// Wakes a queue pair at `due`.
+    pub(super) fn sleep(&mut self, qp: QpId, due: Time) {
+        self.events.push(due, Event::new(Kind::Pace, qp.0));
+    }
+
     /// A queue pair may send again by its pace.
     pub(crate) fn pace(&mut self, qp: QpId) {
-        self.senders[qp].paced = false;
+        let sender = &mut self.senders[qp];
+        if sender.due > self.now {
+            let due = sender.due;
+            return self.sleep(qp, due);
+        }
+        sender.paced = false;
+        sender.asleep = false;
         self.wake(qp);
     }
 
@@ -159,7 +182,7 @@ impl State {
     pub(crate) fn acked(&mut self, id: PacketId, packet: &Packet) {
         let (qp, now) = (packet.qp, self.now);
         let sender = &mut self.senders[qp];
-        if sender.broken {
+        if sender.broken.is_some() {
             return;
         }
         let seq = packet.seq;
@@ -168,6 +191,7 @@ impl State {
         if fresh > 0 {
             sender.una += fresh;
             sender.tries = 0;
+            sender.away = 0;
             sender.patience = now + self.settings.nic.timeout;
             // After going back, what was on its way may still arrive.
             if sender.next < sender.una {
@@ -175,6 +199,9 @@ impl State {
             }
             if sender.una >= self.flows[sender.oldest].end {
                 bytes = self.finish(qp, bytes);
+            }
+            if self.settings.nic.recovery == Recovery::Selective {
+                self.forget(qp);
             }
         }
         let sender = &mut self.senders[qp];
@@ -229,18 +256,30 @@ impl State {
     pub(crate) fn nacked(&mut self, id: PacketId, packet: &Packet) {
         self.acked(id, packet);
         let qp = packet.qp;
-        if self.senders[qp].broken || packet.seq != self.senders[qp].una {
+        if self.senders[qp].broken.is_some() {
+            return;
+        }
+        if self.settings.nic.recovery == Recovery::Selective {
+            return self.missing(qp, packet.early);
+        }
+        if packet.seq != self.senders[qp].una {
             return;
         }
         self.nic_counts[self.senders[qp].port].naks += 1;
         self.lost(qp, Loss::Nak);
     }
 
-    fn lost(&mut self, qp: QpId, loss: Loss) {
+    /// Congestion control learns of a loss.
+    pub(super) fn lessen(&mut self, qp: QpId, loss: Loss) {
         let now = self.now;
         let sender = &mut self.senders[qp];
         sender.cc.advance(&self.settings.cc, now);
         sender.cc.on_loss(&self.settings.cc, now, loss);
+    }
+
+    fn lost(&mut self, qp: QpId, loss: Loss) {
+        self.lessen(qp, loss);
+        let sender = &mut self.senders[qp];
         if sender.next > sender.una {
             sender.next = sender.una;
             let oldest = sender.oldest;
@@ -267,7 +306,7 @@ impl State {
         let now = self.now;
         let sender = &mut self.senders[qp];
         sender.watched = false;
-        if sender.una == sender.top || sender.broken {
+        if sender.una == sender.top || sender.broken.is_some() {
             return;
         }
         if sender.patience > now {
@@ -279,32 +318,35 @@ impl State {
         self.nic_counts[sender.port].timeouts += 1;
         sender.tries += 1;
         if sender.tries > self.settings.nic.retries {
-            return self.break_off(qp);
+            return self.break_off(qp, Failure::Retries);
         }
         sender.patience = now + self.settings.nic.timeout;
         sender.watched = true;
         let patience = sender.patience;
         self.events.push(patience, Event::new(Kind::Retry, qp.0));
-        self.lost(qp, Loss::Timeout);
+        match self.settings.nic.recovery {
+            Recovery::GoBackN => self.lost(qp, Loss::Timeout),
+            Recovery::Selective => self.all_missing(qp),
+        }
     }
 
     /// The retries are used up: the queue pair is in error, and none of its messages will arrive (IBTA 10.3.1).
-    fn break_off(&mut self, qp: QpId) {
+    pub(super) fn break_off(&mut self, qp: QpId, why: Failure) {
         let sender = &mut self.senders[qp];
-        sender.broken = true;
+        sender.broken = Some(why);
         sender.end = sender.next;
         let mut id = sender.oldest;
         sender.oldest = NO_FLOW;
         sender.newest = NO_FLOW;
         while id != NO_FLOW {
             let next = self.flows[id].next;
-            self.fail(id);
+            self.fail(id, why);
             id = next;
         }
     }
 
-    fn fail(&mut self, id: FlowId) {
-        self.flows[id].failed = true;
+    fn fail(&mut self, id: FlowId, why: Failure) {
+        self.flows[id].failed = Some(why);
         self.failed += 1;
     }
 
@@ -312,6 +354,11 @@ impl State {
     #[inline]
     pub(crate) fn make(&mut self, qp: QpId) -> Packet {
         use crate::engine::packet::What;
+        if self.senders[qp].holes > 0
+            && let Some((seq, flow)) = self.hole(qp)
+        {
+            return self.again(qp, seq, flow);
+        }
         let now = self.now;
         let sender = &mut self.senders[qp];
         let seq = sender.next;

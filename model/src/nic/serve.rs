@@ -86,7 +86,7 @@ impl State {
             return self.transmit(at, id);
         }
         while let Some(qp) = self.unlist(at) {
-            if self.eligible(qp) && !self.senders[qp].broken {
+            if self.eligible(qp) && self.senders[qp].broken.is_none() {
                 return self.send(at, qp);
             }
         }

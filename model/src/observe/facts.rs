@@ -6,7 +6,7 @@
 //! ports are those that the model routes by.
 
 use rocetop_parsers::facts::{Class, Facts, Flags};
-use rocetop_parsers::ib::aeth::{Aeth, NakCode, Syndrome};
+use rocetop_parsers::ib::aeth::{Aeth, NakCode, Syndrome, rnr_timer_us};
 use rocetop_parsers::ib::bth::Bth;
 use rocetop_parsers::ib::opcode::{Opcode, Operation, Transport};
 use rocetop_parsers::ib::reth::Reth;
@@ -20,7 +20,7 @@ use super::tape::{Record, Seen};
 use crate::engine::State;
 use crate::engine::packet::What;
 use crate::topology::{HostId, NodeId, PortId, Topology};
-use crate::units::{Priorities, Priority};
+use crate::units::{Priorities, Priority, Time};
 use crate::wire;
 
 /// The TTL that hosts send with (Linux: `ip_default_ttl`).
@@ -111,6 +111,7 @@ impl State {
             What::Ack => {
                 answer(&mut facts, record.seq.wrapping_sub(1), Aeth::new(Syndrome::Ack(UNLIMITED), record.msn))
             }
+            What::NotReady => answer(&mut facts, record.seq, Aeth::new(self.not_ready(), record.msn)),
             What::Nak => answer(&mut facts, record.seq, Aeth::new(nak, record.msn)),
             // 16 reserved bytes follow its BTH, and PSN 0 is in it (IBTA A17.9.3).
             What::Cnp | What::Pause => {
@@ -123,6 +124,13 @@ impl State {
         let padded = facts.payload.next_multiple_of(4);
         facts.end = (BTH + Bth::LEN + extended + ICRC) as u32 + padded;
         facts
+    }
+
+    /// The RNR NAK whose timer comes nearest to the one that is set (IBTA table 45).
+    fn not_ready(&self) -> Syndrome {
+        let timer = self.settings.nic.receives.map_or(0, |receives| receives.timer.0 / Time::us(1).0);
+        let off = |code: &u8| u64::from(rnr_timer_us(*code)).abs_diff(timer);
+        Syndrome::RnrNak((0..32).min_by_key(off).unwrap_or_default())
     }
 
     /// A piece of a message; returns the length of its extended headers.

@@ -71,7 +71,7 @@ impl State {
     }
 
     /// A frame that came in by `ingress` is dropped.
-    pub(crate) fn lose(&mut self, ingress: PortId, id: PacketId) {
+    pub(crate) fn note_loss(&mut self, ingress: PortId, id: PacketId) {
         if self.tape.on {
             let record = self.record(ingress, self.ports[ingress].peer, id, self.now);
             self.tape.lost.push(record);

@@ -27,6 +27,8 @@ pub enum Ended {
     Done,
     /// Nothing will happen any more, and some flows have not arrived: queue pairs broke, or wait for such.
     Stuck,
+    /// Queues wait for each other in a circle (see [`Simulation::deadlocks`]), and some flows will never arrive.
+    Deadlock,
     /// The scenario's time is over.
     Time,
     /// As many hops as the scenario allows.
@@ -83,6 +85,7 @@ impl Run {
         self.ended = match status {
             Status::Done => Some(Ended::Done),
             Status::Stuck => Some(Ended::Stuck),
+            Status::Deadlock => Some(Ended::Deadlock),
             Status::Running if now >= self.until => Some(Ended::Time),
             Status::Running if self.simulation.totals().hops >= self.hops => Some(Ended::Hops),
             Status::Running => None,

@@ -5,13 +5,24 @@ use rocetop_parsers::Bytes;
 use super::reader::{Doc, Keys, Knobs, Node, knobs, unknown_word};
 use super::value::{Value, word, words};
 use crate::cc::{self, dcqcn};
-use crate::nic::{self, CnpPer};
+use crate::nic::{self, CnpPer, Receives, Recovery};
 use crate::routing::ecmp::Seeds;
 use crate::routing::hash::{Fields, Hash};
 use crate::routing::{self, spray};
-use crate::switch::{self, Buffer, Headroom, Marking, Scheduler, ecn};
+use crate::switch::{self, Buffer, Headroom, Lanes, Marking, Scheduler, Watchdog, ecn, watchdog};
 
 words!(CnpPer { "qp" => CnpPer::Qp, "ip" => CnpPer::Ip, "port" => CnpPer::Port });
+words!(Recovery { "go_back_n" => Recovery::GoBackN, "selective" => Recovery::Selective });
+words!(watchdog::Rule {
+    "bound" => watchdog::Rule::Bound,
+    "occupied" => watchdog::Rule::Occupied,
+    "received" => watchdog::Rule::Received,
+});
+words!(watchdog::Action {
+    "drop" => watchdog::Action::Drop,
+    "forward" => watchdog::Action::Forward,
+    "alert" => watchdog::Action::Alert,
+});
 words!(ecn::At { "enqueue" => ecn::At::Enqueue, "dequeue" => ecn::At::Dequeue });
 words!(Seeds { "same" => Seeds::Same, "tier" => Seeds::Tier, "switch" => Seeds::Switch });
 words!(Hash { "mix" => Hash::Mix, "crc32" => Hash::Crc32, "crc16" => Hash::Crc16, "xor" => Hash::Xor });
@@ -28,12 +39,15 @@ words!(dcqcn::Variant {
 });
 
 knobs!(nic::Settings {
-    mtu, ack_every, ack_priority, cnp_priority, cnp_interval, cnp_per, timeout > 0, retries
+    mtu, ack_every, ack_priority, cnp_priority, cnp_interval, cnp_per, timeout > 0, retries, recovery, receives
 });
 knobs!(Scheduler { strict, weights });
 knobs!(Buffer { per_port, alpha_256, headroom, hysteresis, response });
 knobs!(Marking { kmin, kmax, pmax_ppm, per });
-knobs!(switch::Settings { buffer, tiers, lossless, marking, marked, mark_at, scheduler });
+knobs!(switch::Settings { buffer, tiers, lossless, marking, marked, mark_at, scheduler, lanes, quanta, watchdog });
+knobs!(Receives { posted, refill, timer > 0, retries });
+knobs!(Lanes { up, down });
+knobs!(Watchdog { rule, action, poll > 0, detect > 0, restore > 0 });
 
 /// `"exact"`, a share of it such as `"70 %"`, `"none"`, or bytes.
 impl Value for Headroom {
@@ -61,7 +75,7 @@ macro_rules! tables {
         }
     )*};
 }
-tables!(Buffer, Scheduler);
+tables!(Buffer, Scheduler, Receives, Lanes, Watchdog);
 
 /// A table of thresholds, or `"production"` or `"paper"` for known ones.
 impl Value for Marking {
@@ -82,6 +96,9 @@ fn read_table(node: &Node<'_>, doc: &Doc, key: &str, value: &mut impl Knobs) -> 
     let name = match key {
         "buffer" => "[switch.buffer]",
         "scheduler" => "[switch.scheduler]",
+        "receives" => "[nic.receives]",
+        "lanes" => "[switch.lanes]",
+        "watchdog" => "[switch.watchdog]",
         _ => "[switch.marking]",
     };
     let keys = Keys::of(doc, node, name)?;

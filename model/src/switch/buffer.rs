@@ -6,7 +6,7 @@
 //! (XON) when the headroom is empty and the account a bit below the threshold. In other priorities the same rule bounds the
 //! queue that a frame goes to, and what does not fit is dropped.
 
-use crate::units::{Bytes, Rate, Time};
+use crate::units::{Bytes, Metres, Rate, Time};
 
 /// How much headroom a lossless port and priority has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +52,12 @@ impl Default for Buffer {
 }
 
 impl Buffer {
+    /// Whether an account is so low in its pool that the other end may go on, its headroom being empty.
+    #[inline(always)]
+    pub(crate) const fn low(&self, shared: u64, pool: &Pool) -> bool {
+        shared == 0 || shared + self.hysteresis.0 <= pool.threshold(self.alpha_256)
+    }
+
     /// Headroom of a port and priority whose cable has a given rate and delay, and whose frames are at most `frame` bytes.
     ///
     /// In the worst case the pause frame waits for a frame that has just begun, travels, and finds the other end at the
@@ -67,6 +73,14 @@ impl Buffer {
             }
         }
     }
+}
+
+/// What a common driver reserves behind XOFF for a cable and an MTU: (301 + 2.16 x metres) bytes for each Gb/s, and 2.72 MTU
+/// (Linux, mlx5 `en/port_buffer.c`: `calculate_xoff`). Its 17 ns a metre are generous: light takes 10 there and back.
+#[must_use]
+pub const fn driver_xoff(rate: Rate, length: Metres, mtu: Bytes) -> Bytes {
+    let per_gbps = 301_u64.saturating_add(length.0.saturating_mul(216) / 100);
+    Bytes(per_gbps.saturating_mul(rate.0 / 1_000_000) / 1_000 + mtu.0.saturating_mul(272) / 100)
 }
 
 fn exact(rate: Rate, away: Time, frame: u32) -> Bytes {
@@ -102,6 +116,14 @@ mod tests {
         let less = Buffer { headroom: Headroom::Exact { percent: 70 }, ..buffer };
         assert_eq!(less.headroom(Rate::gbps(100), Time::us(1), 1_062), Bytes(19_803));
         assert_eq!(Buffer { headroom: Headroom::None, ..buffer }.headroom(Rate(1), Time(1), 1), Bytes(0));
+    }
+
+    /// MTU 9216.
+    #[test]
+    fn what_a_driver_reserves() {
+        let of = |gbps, metres| driver_xoff(Rate::gbps(gbps), Metres(metres), Bytes(9_216)).0;
+        assert_eq!([of(100, 100), of(400, 100), of(800, 300)], [76_767, 231_867, 784_267]);
+        assert_eq!(of(400, 3_000_000), 2_592_145_467);
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use crate::engine::State;
 use crate::engine::eyes::Eyes;
-use crate::engine::packet::PacketId;
+use crate::engine::packet::{Packet, PacketId};
+use crate::switch::deadlock::Queue;
 use crate::switch::ecn::{At, RampId};
 use crate::topology::{NodeId, PortId, SwitchId};
 use crate::units::{Priorities, Priority};
@@ -11,7 +12,7 @@ impl State {
     /// A frame has come in by `ingress`, a port of the switch `node`.
     #[inline]
     pub(crate) fn forward(&mut self, ingress: PortId, node: NodeId, switch: SwitchId, id: PacketId) {
-        let (to, entropy, priority) = {
+        let (to, entropy, came) = {
             let packet = &self.packets[id];
             (packet.dst, packet.entropy, packet.priority)
         };
@@ -29,6 +30,18 @@ impl State {
             hops.first
         };
         let port = &self.ports[out];
+        let mut priority = came;
+        if let Some(lanes) = self.settings.switch.lanes
+            && came == lanes.up
+            && port.lower
+        {
+            priority = lanes.down;
+            self.packets[id].priority = priority;
+        }
+        if self.pfc.alarmed > 0 && self.bars(Queue { port: out, priority }, id) {
+            return;
+        }
+        let port = &self.ports[out];
         if port.idle(self.now)
             && port.waiting.is_empty()
             && port.due.is_empty()
@@ -37,33 +50,42 @@ impl State {
         {
             return self.transmit(out, id);
         }
+        self.packets[id].came = came;
         if hops.count == 0 || !self.admit(ingress, out, switch, id) {
-            self.count.drops += 1;
-            self.counters[ingress].drops += 1;
-            self.lose(ingress, id);
-            self.packets.drop(id);
-            return;
+            return self.lose(id);
         }
         if self.settings.switch.mark_at == At::Enqueue {
             self.mark(out, id);
         }
         let port = &mut self.ports[out];
         port.enqueue(&mut self.packets, id);
-        if !port.paused.has(priority) {
+        if port.paused.has(priority) {
+            self.look(Queue { port: out, priority });
+        } else {
             self.kick(out);
         }
+    }
+
+    /// Drops a frame that is in no queue.
+    pub(super) fn lose(&mut self, id: PacketId) {
+        self.count.drops += 1;
+        let ingress = self.packets[id].ingress;
+        self.counters[ingress].drops += 1;
+        self.note_loss(ingress, id);
+        self.packets.drop(id);
     }
 
     /// Takes a frame on account of the port it came in by; whether there was room. Tells the other end to stop when the
     /// account is full.
     fn admit(&mut self, ingress: PortId, out: PortId, switch: SwitchId, id: PacketId) -> bool {
-        let (size, priority) = (u64::from(self.packets[id].size), self.packets[id].priority);
+        let Packet { size, priority: leaves, came: priority, .. } = self.packets[id];
+        let size = u64::from(size);
         let buffer = self.settings.switch.buffer(self.ports[out].tier);
         let pool = &mut self.pools[switch];
         let threshold = pool.threshold(buffer.alpha_256);
         let lossless = self.settings.switch.lossless.has(priority);
         if !lossless {
-            let queue = self.ports[out].queues[priority].bytes + size;
+            let queue = self.ports[out].queues[leaves].bytes + size;
             if queue > threshold || pool.used + size > pool.size {
                 return false;
             }
@@ -90,8 +112,8 @@ impl State {
     }
 
     /// Gives back what a frame that begins to leave held, and lets the other end go on when the account allows it.
-    #[inline]
-    fn release(&mut self, ingress: PortId, node: NodeId, priority: Priority, size: u64) {
+    #[inline(always)]
+    pub(super) fn release(&mut self, ingress: PortId, node: NodeId, priority: Priority, size: u64) {
         let Some(switch) = self.fabric.switch(node) else { return };
         let held = &mut self.held[ingress][priority];
         let from_room = held.room().min(size);
@@ -105,8 +127,7 @@ impl State {
         }
         let room = held.room() - from_room;
         let buffer = self.settings.switch.buffer(self.ports[ingress].tier);
-        let low = held.shared == 0 || held.shared + buffer.hysteresis.0 <= pool.threshold(buffer.alpha_256);
-        let stay = room > 0 || !low;
+        let stay = room > 0 || !buffer.low(held.shared, pool);
         held.set(room, stay);
         if !stay {
             let port = &mut self.ports[ingress];
@@ -123,7 +144,7 @@ impl State {
         let queue = &mut port.queues[priority];
         let Some(id) = queue.list.pop(&self.packets) else { return };
         let packet = &self.packets[id];
-        let (ingress, node, size) = (packet.ingress, packet.node, u64::from(packet.size));
+        let (ingress, node, came, size) = (packet.ingress, packet.node, packet.came, u64::from(packet.size));
         queue.bytes -= size;
         port.queued -= size;
         if queue.list.is_empty() {
@@ -134,7 +155,7 @@ impl State {
             self.mark(at, id);
         }
         self.transmit(at, id);
-        self.release(ingress, node, priority, size);
+        self.release(ingress, node, came, size);
     }
 
     /// Marks a packet by the length of its queue.

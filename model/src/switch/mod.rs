@@ -4,13 +4,19 @@
 //! and priority by which it came in ([`buffer`]), waits in its queue, and is given back when its own sending begins.
 
 pub mod buffer;
+pub mod deadlock;
 pub mod ecn;
 mod forward;
+pub mod lanes;
 pub mod scheduler;
+pub mod watchdog;
 
 pub use buffer::{Buffer, Headroom};
+pub use deadlock::Deadlock;
 pub use ecn::Marking;
+pub use lanes::Lanes;
 pub use scheduler::Scheduler;
+pub use watchdog::Watchdog;
 
 use crate::units::{Priorities, Priority};
 
@@ -32,6 +38,13 @@ pub struct Settings {
     pub mark_at: ecn::At,
     /// Who sends first.
     pub scheduler: Scheduler,
+    /// Priorities that change where frames turn down; `None`: frames keep theirs.
+    pub lanes: Option<Lanes>,
+    /// How long a pause lasts unless it is said again, in quanta of 512 bit times (IEEE 802.3, 31B.2); `None`: until it is
+    /// taken back.
+    pub quanta: Option<u16>,
+    /// The PFC watchdog.
+    pub watchdog: Option<Watchdog>,
 }
 
 impl Settings {
@@ -55,6 +68,10 @@ impl Default for Settings {
             marked: roce,
             mark_at: ecn::At::Dequeue,
             scheduler: Scheduler::default(),
+            lanes: None,
+            // As long as can be said: 335 us at 100 Gb/s.
+            quanta: Some(u16::MAX),
+            watchdog: None,
         }
     }
 }

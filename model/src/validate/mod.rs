@@ -10,7 +10,9 @@ mod effects;
 mod fairness;
 mod headroom;
 mod incast;
+mod links;
 mod queues;
+mod watchdog;
 
 use crate::cc;
 use crate::engine::{Settings, Simulation, Status};
@@ -51,7 +53,9 @@ pub const SUBJECTS: &[Subject] = &[
     Subject { name: "fairness", run: || rows(fairness::CHECKS) },
     Subject { name: "headroom", run: headroom::run },
     Subject { name: "incast", run: || rows(incast::CHECKS) },
+    Subject { name: "links", run: || rows(links::CHECKS) },
     Subject { name: "queues", run: || rows(queues::CHECKS) },
+    Subject { name: "watchdog", run: || rows(watchdog::CHECKS) },
 ];
 
 /// An experiment with a known outcome: what is looked at, by whose word the target is, and how it is set up.

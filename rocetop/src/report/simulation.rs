@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use rocetop_model::engine::{FlowResult, Totals};
 use rocetop_model::observe::{NicCounters, PortCounters, link_name, link_names};
 use rocetop_model::scenario::{Ended, Run, Scenario};
+use rocetop_model::switch::Deadlock;
 use rocetop_model::topology::HostId;
 use rocetop_model::units::Time;
 use rocetop_model::workload::{self, FlowId};
@@ -24,7 +25,7 @@ pub struct Simulation {
     schema: &'static str,
     /// What was played.
     pub scenario: About,
-    /// Why it ended: `done`, `stuck`, `time`, `hops`; `interrupted` when somebody asked for the end.
+    /// Why it ended: `done`, `stuck`, `deadlock`, `time`, `hops`; `interrupted` when somebody asked for the end.
     pub ended: &'static str,
     /// When it ended.
     pub end_ns: u64,
@@ -38,10 +39,23 @@ pub struct Simulation {
     pub nics: Vec<Nic>,
     /// Where congestion stood, and what had to wait for it.
     pub pause_trees: Vec<Tree>,
+    /// Circles of queues that waited for each other.
+    pub deadlocks: Vec<Circle>,
     /// Packets that switches dropped, by source and destination; null where no link was tapped.
     pub lost: Option<Vec<LostOf>>,
     /// Queues and rates over time; null unless asked for.
     pub series: Option<Series>,
+}
+
+/// Paused queues each of which waits for the next, and the last for the first.
+#[derive(Debug, Serialize)]
+pub struct Circle {
+    /// When it closed.
+    pub closed_ns: u64,
+    /// When a watchdog or a cut opened it; null while nothing has.
+    pub opened_ns: Option<u64>,
+    /// Its queues, as `PORT, priority N`.
+    pub queues: Vec<String>,
 }
 
 /// What was played.
@@ -183,6 +197,16 @@ pub struct SeriesOf {
     pub peak_bytes: Vec<u64>,
 }
 
+fn circles(run: &Run) -> Vec<Circle> {
+    let simulation = run.simulation();
+    let circle = |found: &Deadlock| Circle {
+        closed_ns: ns(found.at),
+        opened_ns: found.opened.map(ns),
+        queues: found.names(simulation.fabric()),
+    };
+    simulation.deadlocks().iter().map(circle).collect()
+}
+
 const fn ns(time: Time) -> u64 {
     time.0 / 1_000
 }
@@ -214,6 +238,7 @@ impl Simulation {
             ended: match run.ended() {
                 Some(Ended::Done) => "done",
                 Some(Ended::Stuck) => "stuck",
+                Some(Ended::Deadlock) => "deadlock",
                 Some(Ended::Time) => "time",
                 Some(Ended::Hops) => "hops",
                 None => "interrupted",
@@ -224,6 +249,7 @@ impl Simulation {
             links: links(run),
             nics: nics(run),
             pause_trees: trees(run),
+            deadlocks: circles(run),
             lost: lost.map(|lost| {
                 let of = |((src, dst), packets): ((Addr, Addr), u64)| LostOf {
                     src: src.to_string(),
@@ -281,7 +307,7 @@ fn flows(run: &Run) -> Vec<Flow> {
             retransmissions: result.resent,
             ce: result.marked,
             cnps: result.cnps,
-            failed: result.failed,
+            failed: result.failed.is_some(),
         }
     };
     run.flows().map(of).collect()

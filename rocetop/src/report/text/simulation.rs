@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::figures::{bytes, count, counted, duration, share};
 use super::page::{BAD, DIM, GOOD, HEAD, PLAIN, Page};
-use crate::report::simulation::{Flow, Link, Simulation, Tree};
+use crate::report::simulation::{Circle, Flow, Link, Simulation, Tree};
 
 /// Trees of pauses that are shown.
 const TREES: usize = 5;
@@ -18,7 +18,8 @@ pub fn write(out: &mut impl Write, run: &Simulation, top: usize) -> io::Result<(
     head(&mut page, run)?;
     flows(&mut page, &run.flows, top)?;
     links(&mut page, &run.links, top)?;
-    trees(&mut page, &run.pause_trees)
+    trees(&mut page, &run.pause_trees)?;
+    circles(&mut page, &run.deadlocks)
 }
 
 fn head<W: Write>(page: &mut Page<'_, W>, run: &Simulation) -> io::Result<()> {
@@ -39,6 +40,7 @@ fn head<W: Write>(page: &mut Page<'_, W>, run: &Simulation) -> io::Result<()> {
     let missing = totals.flows - totals.flows_done;
     let (style, end) = match run.ended {
         "done" => (GOOD, "every flow arrived".to_owned()),
+        "deadlock" => (BAD, format!("deadlock: {} never arrived", counted(missing, "flow"))),
         "stuck" => (BAD, format!("stuck: {} never arrived", counted(missing, "flow"))),
         "time" => (PLAIN, format!("the scenario's time was over; {} on their way", counted(missing, "flow"))),
         "hops" => (BAD, format!("the scenario's hops were used up; {} on their way", counted(missing, "flow"))),
@@ -131,6 +133,23 @@ fn links<W: Write>(page: &mut Page<'_, W>, links: &[Link], top: usize) -> io::Re
             queue(|q| q.p99),
             queue(|q| q.max)
         ))?;
+    }
+    Ok(())
+}
+
+fn circles<W: Write>(page: &mut Page<'_, W>, circles: &[Circle]) -> io::Result<()> {
+    if circles.is_empty() {
+        return Ok(());
+    }
+    page.gap()?;
+    page.words(HEAD, "", &format!("Deadlocks{}", part(circles.len().min(TREES), circles.len())))?;
+    for circle in circles.iter().take(TREES) {
+        let opened = circle.opened_ns.map_or("never opened".to_owned(), |at| format!("opened at {}", duration(at)));
+        page.words(
+            BAD,
+            "  ",
+            &format!("closed at {}, {opened}: {}", duration(circle.closed_ns), circle.queues.join(" > ")),
+        )?;
     }
     Ok(())
 }
