@@ -275,6 +275,27 @@ fn mirrors_and_doubles_are_no_losses() {
 }
 
 #[test]
+fn a_sender_that_repeats_nearly_everything_at_once_is_no_mirror() {
+    let mut lab = Lab::new();
+    let mut lost = 0;
+    // Every packet is sent two to four times, a few microseconds apart; only the last passes.
+    lab.both(request(0, 0));
+    for psn in 1..=300 {
+        let sent = 2 + psn % 3;
+        for n in 0..sent {
+            let packet = request(psn, u64::from(psn * 40 + n * 8));
+            lab.seen(0, packet, 0);
+            if n + 1 == sent {
+                lab.seen(1, packet, 0);
+            } else {
+                lost += 1;
+            }
+        }
+    }
+    assert_eq!(lab.row().lost, Some(lost));
+}
+
+#[test]
 fn the_network_may_duplicate() {
     let mut lab = Lab::new();
     for n in 0..40 {

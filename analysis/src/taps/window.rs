@@ -123,7 +123,7 @@ impl Window {
     /// Takes second sights of one frame out of the groups, where the tap makes them.
     fn drop_twins(&mut self, side: usize, groups: &mut [[Vec<usize>; 2]], fates: &mut [Fate]) {
         let mut found: Vec<(usize, usize, bool)> = Vec::new();
-        let (mut firsts, mut same, mut moved) = (0, 0, 0);
+        let (mut firsts, mut same, mut moved, mut even) = (0, 0, 0, 0);
         for (n, group) in groups.iter().enumerate() {
             let Some(group) = group.get(side) else { continue };
             let Some(first) = group.first().and_then(|&index| self.sight(side, index)) else { continue };
@@ -133,6 +133,7 @@ impl Window {
             // A responder may well give the same answer twice in a moment: its answers prove nothing.
             if matches!(first.kind, Kind::Request | Kind::Response) {
                 firsts += 1;
+                even += usize::from(group.len() % 2 == 0);
                 let at_same_place = found.iter().skip(before).filter(|f| f.2).count();
                 same += at_same_place;
                 moved += found.len() - before - at_same_place;
@@ -141,7 +142,9 @@ impl Window {
         let Some(twins) = self.twins.get_mut(side) else { return };
         if firsts >= LEAST {
             // A mirror doubles what passes both its ports; a card or bridge that doubles does so with nearly everything.
-            *twins = Twins { moved: moved * 2 >= firsts, same: same * 10 >= firsts * 9 };
+            // A sender in trouble repeats nearly everything as well, but as often once as twice.
+            let doubled = same * 10 >= firsts * 9 && even * 10 >= firsts * 9;
+            *twins = Twins { moved: moved * 2 >= firsts, same: doubled };
         } else {
             // Of a few packets only another place of nearly every one tells more than chance.
             twins.moved |= moved != 0 && moved * 10 >= firsts * 9;
