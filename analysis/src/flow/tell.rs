@@ -7,8 +7,8 @@ use rocetop_parsers::ib::opcode::{Operation, Traits, Transport};
 use rocetop_parsers::{Bytes, Facts};
 
 use crate::event::{FrameNo, Packet};
-use crate::flow::Flow;
 use crate::flow::copies::Double;
+use crate::flow::{Flow, message_bytes};
 use crate::report::FrameRef;
 use crate::story::{Answer, Around, Mark, Part, Request, Sight, Stamp, Story, StoryReport, Telling, hops};
 
@@ -18,8 +18,8 @@ pub(crate) struct Opening {
     starts: bool,
     ends: bool,
     ack_req: bool,
-    /// Payload; of a READ or an atomic what it asks for. `None` where the frame was cut before that.
-    bytes: Option<u32>,
+    /// It says how much it moves: no atomic does, nor a READ that was cut before its RETH.
+    sized: bool,
 }
 
 impl Opening {
@@ -31,22 +31,19 @@ impl Opening {
             ends: traits.has(Traits::ENDS),
             // What a READ or an atomic asks for is an answer of another kind.
             ack_req: facts.flags.has(Flags::ACK_REQ) && !traits.has(Traits::ATOMIC_ETH) && !read,
-            bytes: match traits.has(Traits::ATOMIC_ETH) {
-                true => Some(ATOMIC),
-                false if read => facts.flags.has(Flags::EXTENDED).then_some(facts.dma_len),
-                false => Some(facts.payload),
-            },
+            sized: !traits.has(Traits::ATOMIC_ETH) && (!read || facts.flags.has(Flags::EXTENDED)),
         }
     }
 
-    /// What the request says of its message's size, where full packets carry `mtu` bytes.
+    /// What the request says of its message's size: it moves `bytes`, and full packets carry `mtu`.
     #[inline(always)]
-    fn part(&self, mtu: Option<u32>) -> Part {
-        match (self.starts, self.ends, self.bytes) {
-            (true, true, Some(bytes)) => Part::Whole(bytes),
-            (true, false, _) => Part::First,
-            (false, true, Some(bytes)) => Part::Last(bytes, mtu),
-            _ => Part::Middle,
+    fn part(&self, bytes: u32, mtu: Option<u32>) -> Part {
+        match (self.starts, self.ends) {
+            _ if !self.sized => Part::Middle,
+            (true, true) => Part::Whole(bytes),
+            (true, false) => Part::First,
+            (false, true) => Part::Last(bytes, mtu),
+            (false, false) => Part::Middle,
         }
     }
 }
@@ -87,8 +84,10 @@ impl Flow {
             let answered = self.peer != crate::flow::NONE && reliable;
             let twin = double == Double::AtOnce;
             let request = Request { mark, psn: facts.psn, stamp, sight, read, twin, answered, reliable };
-            let part = says.part(self.counters.mtu.get());
-            let story = self.story_from_first(telling.closely);
+            let Bytes(bytes) = message_bytes(facts, traits);
+            let part = says.part(bytes as u32, self.counters.mtu.get());
+            let newest = if sight == Sight::Again { 0 } else { bytes };
+            let story = self.story_from_first(telling.closely, newest);
             if sight != Sight::Again {
                 story.measure(facts.psn, part);
             }
@@ -98,7 +97,7 @@ impl Flow {
             && let Some(answer) = answer(facts, traits, missing)
         {
             let next = peer.counters.next_psn;
-            let story = peer.story_from_first(telling.closely);
+            let story = peer.story_from_first(telling.closely, 0);
             if traits.has(Traits::AETH) && facts.flags.has(Flags::EXTENDED) {
                 story.progressed(facts.aeth);
             }
@@ -106,20 +105,21 @@ impl Flow {
         }
     }
 
-    /// The story, begun with the first request if it was not yet.
+    /// The story, begun with the first request if it was not yet: it moved all but the `newest` bytes.
     #[inline(always)]
-    fn story_from_first(&mut self, closely: bool) -> &mut Story {
-        let story = self.story.take().unwrap_or_else(|| Box::new(self.begin(closely)));
+    fn story_from_first(&mut self, closely: bool, newest: u64) -> &mut Story {
+        let story = self.story.take().unwrap_or_else(|| Box::new(self.begin(closely, newest)));
         self.story.insert(story)
     }
 
     /// The story as the first request leaves it.
-    fn begin(&self, closely: bool) -> Story {
+    fn begin(&self, closely: bool, newest: u64) -> Story {
         let Opening { starts, ends, ack_req, .. } = self.opening;
         let (psn, at) = (self.counters.first_psn, self.counters.first);
         let first = Mark { frame: self.first_frame, at };
         let mut story = Story::starting(Stamp { psn, at, starts, ends, ack_req }, first, closely);
-        story.measure(psn, self.opening.part(None));
+        let bytes = self.message_bytes.0.saturating_sub(newest);
+        story.measure(psn, self.opening.part(u32::try_from(bytes).unwrap_or(u32::MAX), None));
         story
     }
 
@@ -148,13 +148,10 @@ impl Flow {
         };
         Some(match &self.story {
             Some(story) => story.report(&around, frame),
-            None => self.begin(false).report(&around, frame),
+            None => self.begin(false, 0).report(&around, frame),
         })
     }
 }
-
-/// Bytes that an atomic works on (IBTA 9.4.5).
-const ATOMIC: u32 = 8;
 
 /// What an answer says to the requester; `None` for what is none, or was cut.
 #[inline(always)]

@@ -197,7 +197,7 @@ pub struct StoryReport {
     pub goodput_mbps: Option<u64>,
     /// Messages that the responder said to have completed between its first answer seen and the last (the MSN's progress).
     pub messages_completed: Option<u32>,
-    /// Sizes of the messages whose first and last packet were seen, and of what READs and atomics ask for; `None` for none.
+    /// Sizes of the messages whose first and last packet were seen, and of what READs ask for; `None` for none.
     pub message_size: Option<Sizes>,
     /// The fewest further receive requests that the responder ever told to have; `None` where it sets no limit.
     pub credits_least: Option<u32>,

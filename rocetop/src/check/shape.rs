@@ -8,7 +8,7 @@ use rocetop_analysis::flow::habits::{HabitsReport, ReactionReport};
 use rocetop_analysis::flow::marks::{MarksReport, SpanReport, StuckReport};
 use rocetop_analysis::report::{ConnectionReport, FlowReport, FrameRef, RateReport, TotalsReport, VlanReport};
 use rocetop_analysis::story::StoryReport;
-use rocetop_analysis::story::report::{Cause, EpisodeReport, Kind, NearEvidence, Spread};
+use rocetop_analysis::story::report::{Cause, EpisodeReport, Kind, NearEvidence, Sizes, Spread};
 use rocetop_analysis::taps::{DirectionBy, KindsReport, OutageReport, TapReport};
 use rocetop_analysis::totals::pauses::PauseReport;
 use rocetop_parsers::Bytes;
@@ -67,6 +67,7 @@ fn flow() -> FlowReport {
             last_acked_psn: Some(0),
             goodput_mbps: Some(0),
             messages_completed: Some(0),
+            message_size: Some(Sizes::default()),
             credits_least: Some(0),
             episodes: vec![EpisodeReport {
                 kind: Kind::Unexplained,
