@@ -73,11 +73,12 @@ pub fn watch(
         tally: Tally::default(),
         problem: None,
     };
+    let fresh = Engine::new(engine);
     let mut session = Session {
         posts: opened.iter().map(post).collect(),
-        engine: Engine::new(engine),
         frames: 0,
-        before: Sums::default(),
+        before: Sums { pulse: fresh.pulse(), ..Sums::default() },
+        engine: fresh,
         most: 0,
     };
     let mut lanes = Lanes::start(opened, stop);
@@ -114,8 +115,12 @@ pub fn watch(
         }
         let at = Instant::now();
         let over = matches!(turn, Turn::End);
-        // The last one is as long as it is; without a frame and in no time it is none.
-        if at >= tick || over && session.engine.totals().frames() != session.before.frames {
+        if over {
+            // Packets that waited to see whether they come twice are settled, and so belong to the last second.
+            session.engine = Engine::merge(vec![std::mem::replace(&mut session.engine, Engine::new(engine))]);
+        }
+        // The last one is as long as it is; without news and in no time it is none.
+        if at >= tick || over && session.has_news() {
             let second = session.second(&lanes, at - since);
             (since, tick) = (at, tick.max(at - SECOND) + SECOND);
             if !listener.second(&second) {
@@ -156,6 +161,10 @@ struct Sums {
 }
 
 impl Session {
+    fn has_news(&self) -> bool {
+        self.engine.totals().frames() != self.before.frames || self.engine.pulse() != self.before.pulse
+    }
+
     /// What the kernel of an interface has counted.
     fn counted(&mut self, lane: usize, counts: &Counts) {
         let Some(post) = self.posts.get_mut(lane) else { return };
@@ -238,7 +247,7 @@ impl Session {
             }
         };
         let captures = self.posts.into_iter().enumerate().map(summary).collect();
-        Outcome { engine: Engine::merge(vec![self.engine]), captures }
+        Outcome { engine: self.engine, captures }
     }
 }
 
