@@ -1,6 +1,6 @@
 //! Flows that a kernel counted: sums, where no packet was handed over.
 //!
-//! Owns: the latest sums of each flow at each place ([`Counts`]) and how they read as flows and connections (`view`). What
+//! Owns: the latest sums of each flow at each place (`Counts`) and how they read as flows and connections (`view`). What
 //! needs the set of packets (repeats, holes that were filled, stories) cannot be known from sums: [`NEEDS_PACKETS`].
 
 mod view;
