@@ -34,7 +34,7 @@ const PROOF: u32 = 16;
 /// the network's, whose responder answers each.
 const LEAST: u32 = 4;
 /// Pairs of hosts of a shard whose packets wait; the oldest give way, and are taken for what they look like.
-const WAITING: usize = 256;
+const WAITING: usize = 64;
 /// Pairs remembered once it is known; of the oldest it is found out anew.
 const KNOWN: usize = 4096;
 
@@ -85,10 +85,9 @@ impl Count {
 enum State {
     Holding(Vec<Held>),
     Doubled,
-    Single,
 }
 
-/// What passes between two hosts.
+/// What passes between two hosts that are not known to be single.
 #[derive(Clone, Debug)]
 struct Pair {
     state: State,
@@ -167,7 +166,10 @@ fn hosts(key: &Key) -> Hosts {
 /// The pairs of hosts of one shard.
 #[derive(Debug, Default)]
 pub(crate) struct Doubles {
-    pairs: HashMap<Hosts, Pair, FixedState>,
+    /// `None` for those that are known to be single.
+    pairs: HashMap<Hosts, Option<Box<Pair>>, FixedState>,
+    /// What was counted of those, and of those that gave way.
+    singles: Count,
     /// Those whose packets wait, and those that are known, each in the order in which they became so.
     waiting: VecDeque<Hosts>,
     known: VecDeque<Hosts>,
@@ -180,7 +182,8 @@ pub(crate) struct Doubles {
 impl Doubles {
     /// Whether packets between these hosts come twice.
     pub(crate) fn concern(&self, key: &Key) -> bool {
-        self.pairs.get(&hosts(key)).is_some_and(|pair| matches!(pair.state, State::Doubled))
+        let pair = self.pairs.get(&hosts(key)).and_then(Option::as_deref);
+        pair.is_some_and(|pair| matches!(pair.state, State::Doubled))
     }
 
     /// A packet between hosts that are doubled, or not known to be single. Returns whether it is to be taken in now, after
@@ -196,17 +199,16 @@ impl Doubles {
             self.make_room(ready);
             self.waiting.push_back(hosts);
         }
-        let pair = self.pairs.entry(hosts).or_insert_with(Pair::new);
-        if let State::Single = pair.state {
-            return true;
-        }
+        let slot = self.pairs.entry(hosts).or_insert_with(|| Some(Box::new(Pair::new())));
+        let Some(pair) = slot else { return true };
         let double = pair.is_double(packet, key);
         let State::Holding(held) = &mut pair.state else {
             if double {
                 self.latest = Some(packet.frame);
                 self.copies += u64::from(packet.icrc != Icrc::Bad);
-            } else {
-                pair.doubt();
+            } else if pair.doubt() {
+                self.singles.add(pair.count);
+                *slot = None;
             }
             return !double;
         };
@@ -215,6 +217,10 @@ impl Doubles {
         let verdict = pair.verdict(all, packet.at);
         if let Some(doubled) = verdict {
             ready.extend(pair.release(doubled, &mut self.copies));
+            if !doubled {
+                self.singles.add(pair.count);
+                *slot = None;
+            }
             self.waiting.retain(|waiting| *waiting != hosts);
             self.known.push_back(hosts);
         }
@@ -229,7 +235,7 @@ impl Doubles {
         if self.latest != Some(packet.frame) {
             return false;
         }
-        let pair = self.pairs.get_mut(&hosts(&Key::of(&packet.facts)));
+        let pair = self.pairs.get_mut(&hosts(&Key::of(&packet.facts))).and_then(Option::as_deref_mut);
         if let Some(State::Holding(held)) = pair.map(|pair| &mut pair.state)
             && let Some(last) = held.last_mut()
         {
@@ -241,8 +247,9 @@ impl Doubles {
     /// Gives up the oldest of too many pairs.
     fn make_room(&mut self, ready: &mut Vec<Held>) {
         if self.waiting.len() >= WAITING
-            && let Some(mut pair) = self.waiting.pop_front().and_then(|hosts| self.pairs.remove(&hosts))
+            && let Some(mut pair) = self.waiting.pop_front().and_then(|hosts| self.pairs.remove(&hosts)).flatten()
         {
+            self.singles.add(pair.count);
             ready.extend(pair.release(pair.looks_doubled(), &mut self.copies));
         }
         if self.known.len() >= KNOWN
@@ -254,8 +261,8 @@ impl Doubles {
 
     /// What was counted of all pairs.
     fn count(&self) -> Count {
-        let mut all = Count::default();
-        self.pairs.values().for_each(|pair| all.add(pair.count));
+        let mut all = self.singles;
+        self.pairs.values().flatten().for_each(|pair| all.add(pair.count));
         all
     }
 
@@ -270,9 +277,12 @@ impl Doubles {
     pub(crate) fn finish(&mut self, prevail: bool) -> Vec<Held> {
         let mut all = Vec::new();
         for hosts in std::mem::take(&mut self.waiting) {
-            if let Some(pair) = self.pairs.get_mut(&hosts) {
-                let doubled = pair.looks_doubled() || prevail && pair.count.nearly_all();
-                all.extend(pair.release(doubled, &mut self.copies));
+            let Some(slot) = self.pairs.get_mut(&hosts) else { continue };
+            let Some(pair) = slot else { continue };
+            let doubled = pair.looks_doubled() || prevail && pair.count.nearly_all();
+            all.extend(pair.release(doubled, &mut self.copies));
+            if !doubled {
+                *slot = None;
             }
         }
         all
@@ -284,30 +294,24 @@ impl Pair {
         self.count.doubles >= LEAST && self.count.nearly_all()
     }
 
-    /// What waited, without the doubles if it is `doubled`.
+    /// What waited, without the doubles if it is `doubled`. One that is not has served its time.
     fn release(&mut self, doubled: bool, copies: &mut u64) -> Vec<Held> {
-        let state = if doubled { State::Doubled } else { State::Single };
-        let State::Holding(mut held) = std::mem::replace(&mut self.state, state) else { return Vec::new() };
+        let State::Holding(mut held) = std::mem::replace(&mut self.state, State::Doubled) else { return Vec::new() };
         if doubled {
             // Damaged ones are counted as such.
             *copies += held.iter().filter(|h| h.double && h.packet.icrc != Icrc::Bad).count() as u64;
             held.retain(|h| !h.double);
-        } else {
-            self.recent = VecDeque::new();
         }
         held
     }
 
-    /// A packet of a doubled pair that is a first one: were there doubles to most of the latest?
-    fn doubt(&mut self) {
+    /// A packet of a doubled pair that is a first one: whether there were no doubles to most of the latest.
+    fn doubt(&mut self) -> bool {
         let Count { firsts, doubles, behind } = self.count;
         if firsts < 2 * RECENT as u32 {
-            return;
-        }
-        if doubles * 4 < firsts * 3 {
-            self.state = State::Single;
-            self.recent = VecDeque::new();
+            return false;
         }
         self.count = Count { firsts: firsts / 2, doubles: doubles / 2, behind: behind / 2 };
+        doubles * 4 < firsts * 3
     }
 }

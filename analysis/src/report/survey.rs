@@ -182,27 +182,33 @@ impl Survey {
         }
     }
 
-    fn host(&mut self, name: &str) -> Rc<str> {
+    /// The one name of a host; `None` beyond so many: of a scan or a flood nothing is kept.
+    fn host(&mut self, name: &str) -> Option<Rc<str>> {
         if let Some(host) = self.hosts.get(name) {
-            return Rc::clone(host);
+            return Some(Rc::clone(host));
         }
-        let host: Rc<str> = name.into();
-        // Of a scan or a flood nothing is kept.
-        if self.hosts.len() < 2 * PAIRS {
-            self.hosts.insert(Rc::clone(&host));
-        }
-        host
+        let host: Rc<str> = (self.hosts.len() < 2 * PAIRS).then(|| name.into())?;
+        self.hosts.insert(Rc::clone(&host));
+        Some(host)
+    }
+
+    /// What passes from one host to another; `None` for more pairs than are told apart.
+    fn pair(&mut self, src: &str, dst: &str) -> Option<&mut Pair> {
+        let key = (self.host(src)?, self.host(dst)?);
+        let known = self.pairs.len() < PAIRS || self.pairs.contains_key(&key);
+        known.then(|| self.pairs.entry(key).or_default())
     }
 
     fn work(&mut self, flow: &FlowReport) {
         if flow.requests.packets < SOME || flow.transport == "UD" || self.works.len() >= WORKS {
             return;
         }
+        let (Some(src), Some(dst)) = (self.host(&flow.src), self.host(&flow.dst)) else { return };
         let work = Work {
             flow: flow.id,
             connection: flow.connection,
-            src: self.host(&flow.src),
-            dst: self.host(&flow.dst),
+            src,
+            dst,
             bytes: flow.requests.message_bytes,
             first_ns: flow.first_ns,
             last_ns: flow.last_ns,
@@ -219,10 +225,8 @@ impl Survey {
             self.notifiers.push(Notifier { flow: flow.id, src, dst, dst_qp: flow.dst_qp, cnps: flow.cnps });
         }
         let data = flow.requests.packets + flow.responses.packets;
-        let key = (self.host(&flow.src), self.host(&flow.dst));
         let mut beyond = Pair::default();
-        let known = self.pairs.len() < PAIRS || self.pairs.contains_key(&key);
-        let pair = if known { self.pairs.entry(key).or_default() } else { &mut beyond };
+        let pair = self.pair(&flow.src, &flow.dst).unwrap_or(&mut beyond);
         pair.packets += flow.packets;
         pair.icrc_bad += u64::from(flow.icrc_bad);
         if flow.icrc_bad != 0 && pair.damaged.len() < DAMAGED {
