@@ -53,6 +53,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
+pub(crate) use self::kit::road;
 use crate::Ledger;
 use crate::flow::marks::SpanReport;
 use crate::report::survey::Survey;

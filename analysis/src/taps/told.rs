@@ -1,7 +1,7 @@
 //! What the comparison of taps adds to what each of them found alone.
 
 use super::report::{Between, TapReport};
-use crate::detect::{Finding, Findings};
+use crate::detect::{Finding, Findings, road};
 use crate::report::Ledger;
 
 /// Findings about losses of which one tap alone cannot say what was lost.
@@ -11,7 +11,8 @@ const EITHER: &str = "RT009";
 
 impl Between {
     /// Tells the findings of one tap what the comparison shows: how many requests and answers were lost between the taps.
-    /// A finding that only doubts which of the two it was says so, or goes where neither was lost.
+    /// A finding that only doubts which of the two it was says so, or goes where neither was lost; one that is certain of a
+    /// lost answer stays as it is.
     pub fn tell(&self, ledger: &Ledger<'_>, found: &mut Findings) {
         found.list.retain_mut(|finding| self.keeps(ledger, finding));
     }
@@ -25,11 +26,14 @@ impl Between {
         let answers = |row: &TapReport| row.lost.unwrap_or_default() - row.lost_by_kind.requests;
         let Some(answers) = self.lost(&flow.dst, &flow.src, answers) else { return true };
         if finding.code == EITHER {
-            if requests + answers == 0 {
-                return false;
+            let certain = flow.story.as_ref().is_some_and(|story| story.lost_acks != 0);
+            if !certain {
+                if requests + answers == 0 {
+                    return false;
+                }
+                let road = road(&flow);
+                finding.title = format!("lost between the taps: {requests} requests, {answers} answers: {road}");
             }
-            let road = finding.title.split_once(": ").map_or("", |(_, rest)| rest.rsplit(": ").next().unwrap_or(rest));
-            finding.title = format!("lost between the taps: {requests} requests, {answers} answers: {road}");
         }
         let evidence = std::mem::take(&mut finding.evidence);
         finding.evidence =

@@ -2,7 +2,7 @@
 
 use rocetop_analysis::Ledger;
 use rocetop_analysis::report::TotalsReport;
-use rocetop_analysis::taps::TapReport;
+use rocetop_analysis::taps::Between;
 use serde_json::Value;
 
 use super::file::Expectation;
@@ -22,18 +22,20 @@ pub fn evaluate(
     expectations: &[Expectation],
     captures: &[CaptureSummary],
     ledgers: &[Ledger<'_>],
-    between: &[TapReport],
+    between: &Between,
 ) -> Vec<Verdict> {
     let mut all = Running::new(expectations);
-    let mut totals = TotalsReport::default();
-    ledgers.iter().for_each(|ledger| totals.add(&ledger.totals()));
     // A sum has fewer figures than what it is a sum of.
-    let totals = if let [ledger] = ledgers { ledger.totals() } else { totals };
+    let sum = |mut sum: TotalsReport, more| {
+        sum.add(&more);
+        sum
+    };
+    let totals = ledgers.iter().map(Ledger::totals).reduce(sum).unwrap_or_default();
     all.part(Scope::Totals, &json(totals), &[]);
     for capture in captures {
         all.part(Scope::Capture, &json(capture), &[]);
     }
-    for row in between {
+    for row in &between.rows {
         all.part(Scope::Tap, &json(row), &[]);
     }
     let mut ids = Ids::default();
@@ -42,6 +44,7 @@ pub fn evaluate(
         all.ledger(ledger, ids);
         if all.needs_findings() {
             let mut found = ledger.findings();
+            between.tell(ledger, &mut found);
             found.list.iter_mut().for_each(|finding| ids.shift_finding(finding));
             findings.push(found);
         }
@@ -78,9 +81,11 @@ impl<'e> Running<'e> {
 
     /// Shows what one vantage point saw, under ids of its own.
     fn ledger(&mut self, ledger: &Ledger<'_>, ids: Ids) {
-        for mut exchange in ledger.exchanges() {
-            exchange.id += ids.exchanges;
-            self.part(Scope::Exchange, &json(exchange), &[]);
+        if self.needs(&[Scope::Exchange]) {
+            for mut exchange in ledger.exchanges() {
+                exchange.id += ids.exchanges;
+                self.part(Scope::Exchange, &json(exchange), &[]);
+            }
         }
         for pause in ledger.pauses() {
             self.part(Scope::Pause, &json(pause), &[]);
@@ -100,17 +105,20 @@ impl<'e> Running<'e> {
     }
 
     fn needs_flows(&self) -> bool {
-        self.0.iter().any(|(expectation, met)| match met {
-            Met::Figure(figure, ..) => matches!(figure.scope, Scope::Flow | Scope::Connection),
+        let selects = |(expectation, met): &(&Expectation, Met<'_>)| match met {
+            Met::Figure(..) => false,
             Met::Findings(..) => !expectation.select.is_empty(),
-        })
+        };
+        self.needs(&[Scope::Flow, Scope::Connection]) || self.0.iter().any(selects)
+    }
+
+    /// Whether some figure is of one of these parts.
+    fn needs(&self, scopes: &[Scope]) -> bool {
+        self.0.iter().any(|(_, met)| matches!(met, Met::Figure(figure, ..) if scopes.contains(&figure.scope)))
     }
 
     fn needs_findings(&self) -> bool {
-        self.0.iter().any(|(_, met)| match met {
-            Met::Figure(figure, ..) => figure.scope == Scope::Finding,
-            Met::Findings(..) => true,
-        })
+        self.needs(&[Scope::Finding]) || self.0.iter().any(|(_, met)| matches!(met, Met::Findings(..)))
     }
 
     /// Shows a part of the report to whom it concerns; `family` are the flows of its connection. Findings come last.

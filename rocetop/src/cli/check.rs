@@ -89,7 +89,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let report = report.transpose()?;
     let taps = if args.taps { super::taps::read(&args.input, true)? } else { Taps::of_one(args.input.read()?) };
     let captures = &taps.captures();
-    let verdicts = check::evaluate(&expectations, captures, &taps.ledgers(), &taps.between.rows);
+    let verdicts = check::evaluate(&expectations, captures, &taps.ledgers(), &taps.between);
     let judged: Vec<(&Expectation, &Verdict)> = expectations.iter().zip(&verdicts).collect();
     if let Some((file, name)) = report {
         let mut out = BufWriter::new(file);

@@ -7,7 +7,8 @@ mod words;
 pub(super) mod cases;
 
 pub(super) use self::episodes::Digest;
-pub(super) use self::words::{count, counted, road, time};
+pub(crate) use self::words::road;
+pub(super) use self::words::{count, counted, time};
 
 use super::{Case, Evidence, Finding, Rule};
 use crate::report::FlowReport;
