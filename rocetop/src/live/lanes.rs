@@ -29,6 +29,8 @@ const LEAVE: Duration = Duration::from_secs(5);
 const COUNT: Duration = Duration::from_millis(900);
 /// How often a quiet interface is looked for.
 const LOOK: Duration = Duration::from_millis(500);
+/// The kernel is asked for what it dropped as often.
+const DROPS: Duration = Duration::from_millis(100);
 /// The kernel does not tell.
 const UNTOLD: u64 = u64::MAX;
 
@@ -55,7 +57,7 @@ pub(super) struct Lanes {
 
 /// What there is to do.
 pub(super) enum Turn {
-    /// Frames of that lane were handed out.
+    /// Frames were handed out.
     Frames,
     /// Nothing for the moment.
     Quiet,
@@ -193,6 +195,7 @@ fn read(
 ) -> Option<String> {
     let mut batch = Batch::new();
     let mut looked = Instant::now();
+    let mut asked = Instant::now();
     let mut leaving: Option<(Instant, Nanos)> = None;
     let mut counted = Instant::now();
     let mut quiet = 0;
@@ -213,9 +216,12 @@ fn read(
         }
         let got = source.read(&mut batch);
         let empty = matches!(got, Ok(0));
+        // The kernel's sums are read now and then: a full batch comes a thousand times a second.
         if (empty || batch.is_full())
+            && asked.elapsed() >= DROPS
             && let Some(drops) = source.drops()
         {
+            asked = Instant::now();
             told.store(drops, Ordering::Relaxed);
         }
         let problem = match got {

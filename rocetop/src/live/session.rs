@@ -172,12 +172,13 @@ impl Session {
         self.engine.frames(frames, at);
         if self.engine.is_counted() {
             post.tally.count(frames.seen, Bytes(frames.bytes));
+            // Where packets come as headers, nobody reads the table of flows, and what the ring lost is among the drops.
+            post.watched.unlisted += frames.overflow;
+            post.watched.unshown += frames.ring_drops;
         } else {
             let others = frames.other() + frames.undecodable;
             post.tally.count(others, Bytes(frames.bytes.saturating_sub(frames.named_bytes)));
         }
-        post.watched.unlisted += frames.overflow;
-        post.watched.unshown += frames.ring_drops;
         for flow in &counts.flows {
             let counters = &flow.flow.counters;
             [counters.first, counters.last].into_iter().for_each(|at| post.tally.saw(at));

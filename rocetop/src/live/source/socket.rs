@@ -127,7 +127,9 @@ impl Socket {
                     outgoing: name.sll_pkttype == libc::PACKET_OUTGOING,
                     ..Beside::default()
                 };
-                let bytes: Vec<u8> = control.iter().flat_map(|word| word.to_ne_bytes()).collect();
+                let mut bytes = [0; CONTROL];
+                let words = bytes.as_chunks_mut().0.iter_mut().zip(control);
+                words.for_each(|(to, word)| *to = word.to_ne_bytes());
                 beside.read(bytes.get(..header.msg_hdr.msg_controllen).unwrap_or_default());
                 beside
             })

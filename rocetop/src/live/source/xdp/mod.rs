@@ -76,7 +76,6 @@ fn kernel() -> Option<((u32, u32), String)> {
 }
 
 pub(super) struct Kernel {
-    device: String,
     programs: Programs,
     ring: RingBuf<MapData>,
     /// From the time since the machine started to that since 1970.
@@ -132,7 +131,6 @@ impl Kernel {
         });
         notes.extend(attached.notes.iter().cloned());
         let source = Self {
-            device: device.name.clone(),
             programs,
             ring,
             epoch: now().0.saturating_sub(monotonic().0),
@@ -230,12 +228,6 @@ impl Source for Kernel {
         self.programs.detach();
         // What a CPU had begun is over in much less.
         std::thread::sleep(Duration::from_millis(2));
-    }
-}
-
-impl std::fmt::Debug for Kernel {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Kernel").field("device", &self.device).finish_non_exhaustive()
     }
 }
 
