@@ -116,7 +116,13 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     scenario.taps.extend(taps.iter().map(|(port, _)| *port));
     let mut run = scenario.begin().with_context(|| format!("{} cannot be played", args.scenario.display()))?;
     let mut captures = Captures::new(&scenario.fabric, args.snaplen);
-    for (port, path) in &taps {
+    for (nth, (port, path)) in taps.iter().enumerate() {
+        let before: Vec<PathBuf> = taps.iter().take(nth).map(|(_, path)| path.to_path_buf()).collect();
+        ensure!(
+            is_read(path, &before).is_none(),
+            "{} is named for two links: each needs a file of its own",
+            path.display()
+        );
         captures.add(*port, create(path, args)?).with_context(|| format!("cannot write {}", path.display()))?;
     }
     play(&mut run, &mut captures)?;
@@ -165,10 +171,6 @@ fn create(path: &Path, args: &Args) -> anyhow::Result<BufWriter<File>> {
     if is_read(path, std::slice::from_ref(&args.scenario)).is_some() {
         bail!("{name} is the scenario, which is read: --pcap needs another file");
     }
-    ensure!(
-        args.pcap.iter().filter(|tap| tap.file == path).count() == 1,
-        "{name} is named for two links: each needs a file of its own"
-    );
     let file = File::create(path).with_context(|| format!("cannot write {name}"))?;
     Ok(BufWriter::with_capacity(1 << 16, file))
 }

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use rocetop_model::engine::{FlowResult, Totals};
-use rocetop_model::observe::{NicCounters, PortCounters, link_name, link_names};
+use rocetop_model::observe::{NicCounters, PortCounters, link_names};
 use rocetop_model::scenario::{Ended, Run, Scenario};
 use rocetop_model::switch::Deadlock;
-use rocetop_model::topology::HostId;
+use rocetop_model::table::Table;
+use rocetop_model::topology::{HostId, PortId};
 use rocetop_model::units::Time;
 use rocetop_model::workload::{self, FlowId};
 use rocetop_parsers::Addr;
@@ -223,6 +224,7 @@ impl Simulation {
     pub fn new(scenario: &Scenario, run: &Run, lost: Option<Drops>, series: bool) -> Self {
         let simulation = run.simulation();
         let flows: Vec<Flow> = flows(run);
+        let names = link_names(simulation.fabric());
         let settings = &scenario.settings;
         Self {
             schema: SCHEMA,
@@ -246,9 +248,9 @@ impl Simulation {
             end_ns: ns(simulation.now()),
             totals: sums(&simulation.totals(), &flows),
             flows,
-            links: links(run),
+            links: links(run, &names),
             nics: nics(run),
-            pause_trees: trees(run),
+            pause_trees: trees(run, &names),
             deadlocks: circles(run),
             lost: lost.map(|lost| {
                 let of = |((src, dst), packets): ((Addr, Addr), u64)| LostOf {
@@ -258,7 +260,7 @@ impl Simulation {
                 };
                 lost.into_iter().map(of).collect()
             }),
-            series: series.then(|| self::series(run)),
+            series: series.then(|| self::series(run, &names)),
         }
     }
 
@@ -313,7 +315,7 @@ fn flows(run: &Run) -> Vec<Flow> {
     run.flows().map(of).collect()
 }
 
-fn links(run: &Run) -> Vec<Link> {
+fn links(run: &Run, names: &Table<PortId, String>) -> Vec<Link> {
     let simulation = run.simulation();
     let (fabric, now) = (simulation.fabric(), simulation.now());
     let mut queues: BTreeMap<_, _> = BTreeMap::new();
@@ -321,7 +323,7 @@ fn links(run: &Run) -> Vec<Link> {
         let [p50, p99] = [50, 99].map(|percent| watch.queue.percentile(percent).0);
         queues.insert(watch.port, Queue { p50, p99, max: watch.queue.most().0 });
     }
-    let (all, names) = (simulation.port_counters(), link_names(fabric));
+    let all = simulation.port_counters();
     all.iter()
         .map(|(port, counters)| {
             let PortCounters { tx_frames, tx_bytes, rx_frames, rx_bytes, marks, drops, rx_pauses, paused } = *counters;
@@ -363,7 +365,7 @@ fn nics(run: &Run) -> Vec<Nic> {
     hosts.filter(|(_, counters)| *counters != NicCounters::default()).map(of).collect()
 }
 
-fn trees(run: &Run) -> Vec<Tree> {
+fn trees(run: &Run, names: &Table<PortId, String>) -> Vec<Tree> {
     let fabric = run.simulation().fabric();
     let trees = run.trees().trees().into_iter();
     trees
@@ -372,7 +374,7 @@ fn trees(run: &Run) -> Vec<Tree> {
             priority: tree.priority.number(),
             pauses: tree.pauses,
             depth: tree.depth,
-            ports: tree.ports.iter().map(|port| link_name(fabric, *port)).collect(),
+            ports: tree.ports.iter().map(|port| names[*port].clone()).collect(),
             hosts: tree.ports.iter().filter(|port| port.0 < fabric.hosts()).count() as u32,
             first_ns: ns(tree.first),
             last_ns: ns(tree.last),
@@ -380,10 +382,9 @@ fn trees(run: &Run) -> Vec<Tree> {
         .collect()
 }
 
-fn series(run: &Run) -> Series {
-    let fabric = run.simulation().fabric();
+fn series(run: &Run, names: &Table<PortId, String>) -> Series {
     let links = run.watch().ports().iter().map(|watch| SeriesOf {
-        link: link_name(fabric, watch.port),
+        link: names[watch.port].clone(),
         sent_bytes: watch.points.iter().map(|point| point.sent.0).collect(),
         peak_bytes: watch.points.iter().map(|point| point.peak.0).collect(),
     });
