@@ -163,11 +163,6 @@ impl<'a> Job<'a> {
         *ready = Ready { seen: Vec::new(), work: Some(work) };
     }
 
-    /// Makes every rank wait for all others: what a training step does at its end.
-    pub fn barrier(&mut self) {
-        self.meet(&self.all());
-    }
-
     /// Makes some ranks wait for one another.
     fn meet(&mut self, ranks: &[usize]) {
         let mut all: Vec<_> = ranks.iter().filter_map(|rank| self.ready.get(*rank)).flat_map(Ready::all).collect();

@@ -96,12 +96,17 @@ impl State {
     pub(super) fn forget(&mut self, qp: QpId) {
         let una = self.senders[qp].una;
         let Some(repair) = self.repairs.get_mut(&qp) else { return };
-        repair.known = repair.known.split_off(&una);
-        repair.holes.retain(|seq| *seq >= una);
+        // Both are in order: only what has arrived since is looked at.
+        while repair.known.first().is_some_and(|seq| *seq < una) {
+            repair.known.pop_first();
+        }
+        while repair.holes.front().is_some_and(|seq| *seq < una) {
+            repair.holes.pop_front();
+        }
         self.senders[qp].holes = repair.holes.len() as u32;
     }
 
-    /// The next number to send again, its message, and whether it is that message's last.
+    /// The next number to send again, and its message.
     pub(super) fn hole(&mut self, qp: QpId) -> Option<(u32, FlowId)> {
         let repair = self.repairs.get_mut(&qp)?;
         let seq = repair.holes.pop_front()?;
@@ -122,6 +127,7 @@ impl State {
         let flow = &mut self.flows[id];
         flow.resent += 1;
         self.count.resent += 1;
+        self.nic_counts[self.senders[qp].port].resent += 1;
         let (first, last) = (seq == flow.first, seq + 1 == flow.end);
         let payload = if last { flow.bytes - u64::from(seq - flow.first) * mtu } else { mtu } as u32;
         let reth = if first { wire::RETH } else { 0 };

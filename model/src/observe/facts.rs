@@ -147,7 +147,7 @@ impl State {
         facts.psn = Psn::new(record.seq);
         facts.payload = record.payload;
         // Where every packet is acknowledged, every packet asks for it; else the last of a message does.
-        facts.flags = facts.flags.when(last || self.settings.nic.ack_every <= 1, Flags::ACK_REQ);
+        facts.flags = facts.flags.when(last || record.asks || self.settings.nic.ack_every <= 1, Flags::ACK_REQ);
         if !first {
             return 0;
         }

@@ -29,7 +29,7 @@ pub struct Seen {
 /// A frame that a switch had no room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
-    /// When it would have been queued.
+    /// When it would have been queued, or was broken on its cable.
     pub at: Time,
     /// The port it had come in by.
     pub ingress: PortId,
@@ -51,6 +51,8 @@ pub(super) struct Record {
     pub(super) what: What,
     pub(super) priority: Priority,
     pub(super) marked: bool,
+    /// It asks for an ACK of its own.
+    pub(super) asks: bool,
 }
 
 /// What taps have seen and nobody has taken yet.
@@ -93,6 +95,7 @@ impl State {
             priority: packet.priority,
             // In a CNP it is the tier of the mark that it tells of.
             marked: packet.marked > 0 && packet.what != What::Cnp,
+            asks: packet.asks,
         }
     }
 }

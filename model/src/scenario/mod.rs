@@ -222,12 +222,6 @@ impl Scenario {
         Some(ports)
     }
 
-    /// The flows of its traffic, for its seed.
-    #[must_use]
-    pub fn load(&self) -> Workload {
-        self.parts().0
-    }
-
     /// The flows, and of each entry of the traffic one past its last flow.
     fn parts(&self) -> (Workload, Vec<u32>) {
         let mut load = Workload::new();

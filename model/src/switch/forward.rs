@@ -17,6 +17,9 @@ impl State {
             (packet.dst, packet.entropy, packet.priority)
         };
         let hops = self.fabric.next_hops(node, to);
+        if hops.count == 0 {
+            return self.lose(id);
+        }
         let out = if hops.count > 1 {
             let mut eyes = Eyes {
                 now: self.now,
@@ -42,16 +45,11 @@ impl State {
             return;
         }
         let port = &self.ports[out];
-        if port.idle(self.now)
-            && port.waiting.is_empty()
-            && port.due.is_empty()
-            && !port.paused.has(priority)
-            && hops.count > 0
-        {
+        if port.idle(self.now) && port.waiting.is_empty() && port.due.is_empty() && !port.paused.has(priority) {
             return self.transmit(out, id);
         }
         self.packets[id].came = came;
-        if hops.count == 0 || !self.admit(ingress, out, switch, id) {
+        if !self.admit(ingress, out, switch, id) {
             return self.lose(id);
         }
         if self.settings.switch.mark_at == At::Enqueue {

@@ -166,13 +166,6 @@ impl Topology {
         self.nodes.ids()
     }
 
-    /// The host that a node is.
-    #[must_use]
-    #[inline(always)]
-    pub const fn host(&self, node: NodeId) -> Option<HostId> {
-        if node.0 < self.hosts { Some(HostId(node.0)) } else { None }
-    }
-
     /// The switch that a node is.
     #[must_use]
     #[inline(always)]
@@ -200,12 +193,6 @@ impl Topology {
     pub fn ports_of(&self, node: NodeId) -> Hops {
         let Node { first, ports, .. } = self.nodes[node];
         Hops { first, count: ports }
-    }
-
-    /// What is below a switch; for a host nothing is.
-    #[must_use]
-    pub fn covers(&self, node: NodeId) -> Covers {
-        self.nodes[node].covers
     }
 
     /// The ports by which `node` can send towards `to`, by arithmetic; link failures are the router's to know.
