@@ -10,7 +10,7 @@ use rocetop_parsers::{Addr, Qpn, sport};
 
 use super::{Counted, Counts, sums};
 use crate::engine::exchanges::Exchange;
-use crate::engine::pairing::Grade;
+use crate::engine::pairing::{Grade, hash_fits};
 use crate::report::{ConnectionReport, FlowReport, NaksReport, RequestsReport, ResponsesReport};
 
 /// Addresses, queue pair and class: what a flow is named by wherever it was seen.
@@ -232,13 +232,9 @@ impl<'a> View<'a> {
     }
 }
 
-/// Whether the source ports of two flows are the hash of their queue pair numbers: see [`crate::engine::pairing::ports_verify`].
+/// Whether the source ports of two flows are the hash of their queue pair numbers.
 fn verify(a: &Row<'_>, b: &Row<'_>) -> bool {
-    let (Some(port_a), Some(port_b)) = (a.port(), b.port()) else { return false };
-    // A flow is named by its destination: a's queue pair is b's destination.
-    let (qp_a, qp_b) = (b.qp(), a.qp());
-    (port_a == port_b && port_a == sport::of_qps(qp_a, qp_b))
-        || port_a == sport::of_rxe_source(qp_a) && port_b == sport::of_rxe_source(qp_b)
+    hash_fits((a.port(), a.qp()), (b.port(), b.qp()))
 }
 
 /// One row for each life of each flow: of several places the one that saw most of it stands for it, and what the others

@@ -51,9 +51,14 @@ pub(crate) const VOTES: u8 = 3;
 /// Either the symmetric fold of both QPNs that connected QPs have had since Linux 5.8
 /// (`rdma_calc_flow_label`), or rxe's own hash of the sender's QPN, which must hold both ways.
 pub(crate) fn ports_verify(a: &Flow, b: &Flow) -> bool {
-    let (Some(port_a), Some(port_b)) = (only_port(a), only_port(b)) else { return false };
+    hash_fits((only_port(a), a.key.qp()), (only_port(b), b.key.qp()))
+}
+
+/// [`ports_verify`] by the only source port and the destination QPN of each.
+pub(crate) fn hash_fits((port_a, to_a): (Option<u16>, Qpn), (port_b, to_b): (Option<u16>, Qpn)) -> bool {
+    let (Some(port_a), Some(port_b)) = (port_a, port_b) else { return false };
     // A flow is named by its destination: a's QPN is b's destination.
-    let (qp_a, qp_b) = (b.key.qp(), a.key.qp());
+    let (qp_a, qp_b) = (to_b, to_a);
     (port_a == port_b && port_a == sport::of_qps(qp_a, qp_b)) || own_hash(port_a, qp_a) && own_hash(port_b, qp_b)
 }
 
