@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -24,8 +25,8 @@ pub struct Input {
     #[arg(short = 'f', long, value_name = "BPF")]
     filter: Option<String>,
 
-    /// Analyse with this many threads; the report is the same
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    /// Analyse with this many threads; the report is the same. One a core, at most four, where nothing is said
+    #[arg(long, value_name = "N", default_value_t = cores(), hide_default_value = true)]
     threads: usize,
 
     /// Keep at most this many flows, a 64th of them per group of address pairs
@@ -123,6 +124,12 @@ impl Input {
     pub(super) fn read_once(&self) -> Option<&Path> {
         self.files.iter().map(PathBuf::as_path).find(|path| reads_once(path))
     }
+}
+
+/// Cores that this process may use, four at most. Chosen: a file's bytes come one after the other, and who watches a
+/// host wants most of its cores left alone.
+fn cores() -> usize {
+    thread::available_parallelism().map_or(1, |n| n.get().min(4))
 }
 
 /// The flag that Ctrl-C and SIGTERM set.

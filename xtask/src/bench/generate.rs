@@ -44,9 +44,6 @@ pub(super) const MANY: Plan =
     Plan { name: "many", about: "10,000 flows of 100 frames", frames: 1_000_000, flows: 10_000, length: 134 };
 pub(super) const FLOOD: Plan =
     Plan { name: "flood", about: "1,000,000 flows of one frame", frames: 1_000_000, flows: 1_000_000, length: 134 };
-/// What the slow peer is measured on: the beginning of [`SMALL`].
-pub(super) const PREFIX: Plan =
-    Plan { name: "prefix", about: "the first 100,000 frames of `small`", frames: 100_000, ..SMALL };
 
 /// Messages between two requests for an ACK.
 const ACK_EVERY: u32 = 32;
@@ -139,7 +136,7 @@ pub(super) fn file(plan: &Plan, folder: &Path) -> Result<PathBuf> {
 /// `bench-make PLAN FILE`: writes the capture of a plan.
 pub(crate) fn run(args: &[String]) -> Result<bool> {
     let [name, path] = args else { bail!("bench-make wants a plan and a file") };
-    let plans = [SMALL, LARGE, MANY, FLOOD, PREFIX];
+    let plans = [SMALL, LARGE, MANY, FLOOD];
     let plan = plans.iter().find(|plan| plan.name == name).with_context(|| format!("there is no plan {name}"))?;
     let path = Path::new(path);
     let part = path.with_extension("part");
