@@ -8,6 +8,7 @@ use rocetop_parsers::{Facts, Nanos, Psn};
 use serde::Serialize;
 
 use crate::event::{FrameNo, Packet};
+use crate::flow::copies::Copies;
 use crate::flow::habits::Habits;
 use crate::flow::headers::{Few, Outer};
 use crate::report::FrameRef;
@@ -124,6 +125,8 @@ pub(crate) struct Marks {
     /// Smallest payload of a First or Middle packet below the path MTU.
     small: u32,
     growth: Option<Growth>,
+    /// What a mirror shows again from another place.
+    pub(super) copies: Option<Box<Copies>>,
     /// A packet that may be one, until the next one tells.
     pub(crate) strange: Option<Box<Packet>>,
     /// What happens over time, where something does.

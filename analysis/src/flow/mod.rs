@@ -102,7 +102,6 @@ pub(crate) struct Flow {
     pub(crate) marks: Option<Box<Marks>>,
     seen: Seen,
     pub(crate) reads: Reads,
-    copies: Option<Box<Copies>>,
     /// What happened to the requests of this flow.
     pub(crate) story: Option<Box<Story>>,
     /// Next PSN that the peer has not acknowledged here.
@@ -146,7 +145,6 @@ impl Flow {
             marks: None,
             seen: Seen::default(),
             reads: Reads::default(),
-            copies: None,
             story: None,
             opening: Opening::default(),
             unacked: Psn::default(),
@@ -355,12 +353,13 @@ impl Flow {
         let numbered = traits.any(Traits::REQUEST | Traits::RESPONSE) && numbered(facts.opcode.transport());
         let repeats = again.request || again.response || !numbered;
         let mut double = if twin && repeats { Double::AtOnce } else { Double::No };
-        if moved || self.copies.is_some() {
+        if moved || self.marks.as_ref().is_some_and(|m| m.copies.is_some()) {
             let latest = self.latest;
             let (at, file) = (packet.at, packet.frame.file());
             // The packet before may have come from another file; then all clocks count as one, as in a ring buffer.
-            let begin = || Box::new(Copies::since(latest, before, last.place(), self.first_frame.file()));
-            let copies = self.copies.get_or_insert_with(begin);
+            let first_file = self.first_frame.file();
+            let begin = || Box::new(Copies::since(latest, before, last.place(), first_file));
+            let copies = self.marks().copies.get_or_insert_with(begin);
             let (wire, place) = (packet.wire, outer.place());
             if copies.add(Suspect { facts, traits, wire, place, again, at, file }) {
                 double = Double::Mirrored;
@@ -411,8 +410,12 @@ impl Flow {
     /// What mirror copies added to this flow. A flow of answers alone follows its peer.
     pub(crate) fn mirrored(&self, peer: Option<&Flow>) -> Share {
         let all = &self.counters.tally;
-        let peer = peer.and_then(|p| Some((p.copies.as_deref()?, &p.counters.tally)));
-        self.copies.as_ref().map_or_else(Share::default, |copies| copies.share(all, peer))
+        let peer = peer.and_then(|p| Some((p.copies()?, &p.counters.tally)));
+        self.copies().map_or_else(Share::default, |copies| copies.share(all, peer))
+    }
+
+    fn copies(&self) -> Option<&Copies> {
+        self.marks.as_ref()?.copies.as_deref()
     }
 
     /// Distinct messages: Last or Only packets less the repeated ones.
