@@ -56,6 +56,7 @@ use serde::{Serialize, Serializer};
 pub(crate) use self::kit::road;
 use crate::Ledger;
 use crate::flow::marks::SpanReport;
+use crate::report::paths::PathsReport;
 use crate::report::survey::Survey;
 use crate::report::{ConnectionReport, FlowReport, FrameRef};
 use crate::story::StoryReport;
@@ -329,6 +330,8 @@ pub struct Findings {
     pub list: Vec<Finding>,
     /// By code: those beyond the ones kept.
     pub more: Vec<(&'static str, u64)>,
+    /// How well the traffic of the whole capture can spread over links.
+    pub paths: Option<PathsReport>,
 }
 
 /// Lets every rule look at everything, but at those connections alone whose flows are chosen.
@@ -376,7 +379,7 @@ pub(crate) fn findings(ledger: &Ledger<'_>, chosen: &dyn Fn(&[FlowReport]) -> bo
             });
         }
     }
-    let mut all = Findings::default();
+    let mut all = Findings { paths: PathsReport::of(&survey), ..Findings::default() };
     for (code, (mut list, mut more)) in kept {
         more += sift(&mut list);
         all.list.append(&mut list);

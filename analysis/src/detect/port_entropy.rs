@@ -29,7 +29,8 @@
 
 use super::{Finding, Judge, Rule, Severity};
 use crate::Ledger;
-use crate::report::survey::{Pair, Survey};
+use crate::report::paths::entropy;
+use crate::report::survey::Survey;
 
 pub(super) const RULE: Rule = Rule {
     code: "RT045",
@@ -69,42 +70,11 @@ fn judge(survey: &Survey, _: &Ledger<'_>, report: &mut dyn FnMut(Finding)) {
                 .with("ports", pair.ports.count())
                 .with("bytes", pair.bytes)
                 .with("mbps", mbps)
-                .with("port_entropy_millibits", entropy(pair))
-                .with("queue_pair_entropy_millibits", millibits((pair.queue_pairs as f64).log2()))
+                .with("port_entropy_millibits", entropy(pair.ports.bytes()))
+                .with("queue_pair_entropy_millibits", entropy(std::iter::repeat_n(1, pair.queue_pairs as usize)))
                 .advice(
                     "Let source ports differ by queue pair, or set the switches to hash the destination queue pair.",
                 ),
         );
-    }
-}
-
-fn millibits(bits: f64) -> u64 {
-    (bits * 1000.0).round() as u64
-}
-
-/// Entropy of the source ports, weighted by bytes.
-fn entropy(pair: &Pair) -> u64 {
-    let all: u64 = pair.ports.bytes().sum();
-    let part = |bytes: u64| {
-        let share = bytes as f64 / all as f64;
-        if bytes == 0 { 0.0 } else { -share * share.log2() }
-    };
-    millibits(pair.ports.bytes().map(part).sum::<f64>().abs())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn entropy_by_bytes() {
-        let entropy_of = |flows: &[(u16, u64)]| {
-            let mut pair = Pair::default();
-            flows.iter().for_each(|&(port, bytes)| pair.ports.add(port, bytes));
-            (pair.ports.count(), entropy(&pair))
-        };
-        assert_eq!(entropy_of(&[(1, 100)]), (1, 0));
-        assert_eq!(entropy_of(&[(2, 100), (1, 60), (1, 40), (2, 0)]), (2, 1000));
-        assert_eq!(entropy_of(&[(1, 300), (2, 100)]), (2, 811));
     }
 }

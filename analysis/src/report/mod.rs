@@ -3,6 +3,7 @@
 
 mod ledger;
 mod members;
+pub mod paths;
 pub mod survey;
 pub mod words;
 

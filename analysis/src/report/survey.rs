@@ -9,6 +9,7 @@ use hashbrown::HashMap;
 
 use crate::detect::Case;
 use crate::report::FlowReport;
+use crate::report::paths::mixed;
 
 /// Requests that a flow must carry at least to say something about its traffic class or its kind of recovery.
 const SOME: u64 = 16;
@@ -45,7 +46,7 @@ impl Ports {
     }
 
     /// The bytes of each.
-    pub fn bytes(&self) -> impl Iterator<Item = u64> {
+    pub fn bytes(&self) -> impl Iterator<Item = u64> + Clone {
         let others = self.others.iter().flat_map(|others| others.values());
         self.first.iter().map(|(_, bytes)| bytes).chain(others).copied()
     }
@@ -133,7 +134,33 @@ impl Work {
     }
 }
 
-/// Flows kept to be compared with each other.
+/// What a switch hashes of a flow that carries data, and its bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Track {
+    /// Source.
+    pub src: Rc<str>,
+    /// Destination.
+    pub dst: Rc<str>,
+    /// Addresses and UDP source port, in one word.
+    pub tuple: u64,
+    /// With the destination queue pair.
+    pub with_qp: u64,
+    /// Bytes of the flow.
+    pub bytes: u64,
+}
+
+impl Track {
+    fn of(flow: &FlowReport, src: Rc<str>, dst: Rc<str>) -> Self {
+        let word = |word: u64, byte: u8| mixed(word ^ u64::from(byte));
+        let hosts = src.bytes().chain([0]).chain(dst.bytes()).fold(0, word);
+        // A flow that uses several ports is counted at its first.
+        let port = flow.udp_sports.first().copied().unwrap_or_default();
+        let tuple = mixed(hosts ^ u64::from(port));
+        Self { src, dst, tuple, with_qp: mixed(tuple ^ u64::from(flow.dst_qp)), bytes: flow.bytes }
+    }
+}
+
+/// Flows kept to be compared with each other, and to be laid on links.
 const WORKS: usize = 1 << 14;
 
 /// What connections add up to.
@@ -151,6 +178,10 @@ pub struct Survey {
     pub notifiers: Vec<Notifier>,
     /// What the flows had to do: the first so many of them.
     pub works: Vec<Work>,
+    /// What switches hash of the flows with data: of the first so many.
+    pub tracks: Vec<Track>,
+    /// Flows with data beyond those.
+    pub more_tracks: u64,
     /// Reliable connections with some requests, and those of them whose answers were never seen.
     pub reliable: u64,
     /// Of these, the ones that nothing answered.
@@ -216,6 +247,13 @@ impl Survey {
         self.works.push(work);
     }
 
+    fn track(&mut self, flow: &FlowReport) {
+        match (self.host(&flow.src), self.host(&flow.dst)) {
+            (Some(src), Some(dst)) if self.tracks.len() < WORKS => self.tracks.push(Track::of(flow, src, dst)),
+            _ => self.more_tracks += 1,
+        }
+    }
+
     fn flow(&mut self, flow: &FlowReport) {
         self.work(flow);
         self.first_ns = Some(self.first_ns.map_or(flow.first_ns, |t| t.min(flow.first_ns)));
@@ -238,6 +276,8 @@ impl Survey {
         }
         pair.ce += flow.marks.as_ref().and_then(|m| m.ce.as_ref()).map_or(0, |ce| ce.count);
         if flow.transport != "UD" {
+            self.track(flow);
+            let pair = self.pair(&flow.src, &flow.dst).unwrap_or(&mut beyond);
             pair.first_ns = if pair.queue_pairs == 0 { flow.first_ns } else { pair.first_ns.min(flow.first_ns) };
             pair.last_ns = pair.last_ns.max(flow.last_ns);
             pair.queue_pairs += 1;

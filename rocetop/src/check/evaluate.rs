@@ -44,6 +44,9 @@ pub fn evaluate(
         all.ledger(ledger, ids);
         if all.needs_findings() {
             let mut found = ledger.findings();
+            if let Some(paths) = &found.paths {
+                all.part(Scope::Paths, &json(paths), &[]);
+            }
             between.tell(ledger, &mut found);
             found.list.iter_mut().for_each(|finding| ids.shift_finding(finding));
             findings.push(found);
@@ -118,7 +121,7 @@ impl<'e> Running<'e> {
     }
 
     fn needs_findings(&self) -> bool {
-        self.needs(&[Scope::Finding]) || self.0.iter().any(|(_, met)| matches!(met, Met::Findings(..)))
+        self.needs(&[Scope::Finding, Scope::Paths]) || self.0.iter().any(|(_, met)| matches!(met, Met::Findings(..)))
     }
 
     /// Shows a part of the report to whom it concerns; `family` are the flows of its connection. Findings come last.

@@ -18,6 +18,7 @@ pub(super) enum Scope {
     Finding,
     Exchange,
     Pause,
+    Paths,
     Tap,
 }
 
@@ -32,13 +33,14 @@ impl Scope {
             Self::Finding => "finding",
             Self::Exchange => "cm",
             Self::Pause => "pause",
+            Self::Paths => "paths",
             Self::Tap => "tap",
         }
     }
 
     /// Whether an end of a name is enough: of what few captures have, the part of the report is named too.
     fn is_common(self) -> bool {
-        !matches!(self, Self::Exchange | Self::Pause | Self::Tap)
+        !matches!(self, Self::Exchange | Self::Pause | Self::Paths | Self::Tap)
     }
 }
 

@@ -6,6 +6,7 @@ use rocetop_analysis::detect::{Evidence, Finding, Severity};
 use rocetop_analysis::engine::exchanges::{CmTerms, ExchangeReport, Purpose, State, StepReport};
 use rocetop_analysis::flow::habits::{HabitsReport, ReactionReport};
 use rocetop_analysis::flow::marks::{MarksReport, SpanReport, StuckReport};
+use rocetop_analysis::report::paths::{PairReport, PathsReport, UplinksReport};
 use rocetop_analysis::report::{ConnectionReport, FlowReport, FrameRef, RateReport, TotalsReport, VlanReport};
 use rocetop_analysis::story::StoryReport;
 use rocetop_analysis::story::report::{Cause, EpisodeReport, Kind, NearEvidence, Sizes, Spread};
@@ -28,6 +29,7 @@ pub(super) fn samples() -> Vec<(Scope, Value)> {
         (Scope::Finding, json(finding())),
         (Scope::Exchange, json(exchange())),
         (Scope::Pause, json(pause())),
+        (Scope::Paths, json(paths())),
         (Scope::Tap, json(tap())),
     ]
 }
@@ -183,6 +185,11 @@ fn exchange() -> ExchangeReport {
             first_frame: frame(),
         }],
     }
+}
+
+fn paths() -> PathsReport {
+    let (uplinks, heaviest) = (vec![UplinksReport::default()], vec![PairReport::default()]);
+    PathsReport { uplinks, heaviest, ..PathsReport::default() }
 }
 
 fn pause() -> PauseReport {

@@ -192,7 +192,7 @@ fn subject(scope: Scope, part: &Value) -> String {
         None => "?".to_owned(),
     };
     match scope {
-        Scope::Totals => scope.word().to_owned(),
+        Scope::Totals | Scope::Paths => scope.word().to_owned(),
         Scope::Capture => text("path"),
         Scope::Connection => format!("connection {}", text("id")),
         Scope::Exchange => format!("exchange {}, {} -> {}", text("id"), text("requester"), text("responder")),

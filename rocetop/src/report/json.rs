@@ -42,7 +42,7 @@ pub(super) struct Report<'a> {
 
 impl Serialize for Report<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut report = serializer.serialize_struct("report", 10)?;
+        let mut report = serializer.serialize_struct("report", 11)?;
         report.serialize_field("schema", SCHEMA)?;
         report.serialize_field("captures", self.captures)?;
         report.serialize_field("totals", &self.ledger.totals())?;
@@ -51,6 +51,7 @@ impl Serialize for Report<'_> {
         report.serialize_field("cm", &Each(Cell::new(Some(self.ledger.exchanges()))))?;
         report.serialize_field("more_cm", &self.ledger.more_exchanges())?;
         report.serialize_field("pauses", &self.ledger.pauses())?;
+        report.serialize_field("paths", &self.found.paths)?;
         report.serialize_field("taps", &[(); 0])?;
         // Detectors judge packets: of sums nothing is found, and not that there is nothing.
         let found = (!self.ledger.is_counted()).then_some(&self.found.list);

@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn says_where_to_look() {
-        let found = Findings { list: vec![finding(Severity::Warning, 7)], more: Vec::new() };
+        let found = Findings { list: vec![finding(Severity::Warning, 7)], more: Vec::new(), paths: None };
         assert_eq!(
             text(&found, 10),
             "\nRT001 warning   2 packets lost, 8 sent again: 10.9.1.1 -> 10.9.2.1 qp 20\n\
@@ -122,18 +122,19 @@ mod tests {
              \u{20}               Look there.\n"
         );
         assert!(alarming(&found));
-        let twice = Findings { list: vec![found.list[0].clone(), found.list[0].clone()], more: Vec::new() };
+        let twice =
+            Findings { list: vec![found.list[0].clone(), found.list[0].clone()], more: Vec::new(), paths: None };
         assert_eq!(text(&twice, 10).matches("Look there.").count(), 1);
     }
 
     #[test]
     fn counts_what_is_not_shown() {
         let list = vec![finding(Severity::Critical, 1), finding(Severity::Info, 0)];
-        let found = Findings { list, more: vec![("RT001", 1_000)] };
+        let found = Findings { list, more: vec![("RT001", 1_000)], paths: None };
         let shown = text(&found, 1);
         assert!(shown.contains("frame 1\n"), "{shown}");
         assert!(shown.ends_with("\nand 1,001 more findings; --json has them, as far as they were kept.\n"), "{shown}");
-        assert!(!alarming(&Findings { list: vec![finding(Severity::Info, 0)], more: Vec::new() }));
+        assert!(!alarming(&Findings { list: vec![finding(Severity::Info, 0)], more: Vec::new(), paths: None }));
         assert_eq!(text(&Findings::default(), 10), "");
     }
 }

@@ -13,6 +13,7 @@ use std::io::{self, Write};
 use rocetop_analysis::Ledger;
 use rocetop_analysis::detect::Findings;
 use rocetop_analysis::report::TotalsReport;
+use rocetop_analysis::report::paths::PathsReport;
 
 use self::connections::Story;
 use self::figures::{bars, bytes, count, counted, duration, rate, share, time};
@@ -50,6 +51,9 @@ pub fn write(
     heads(&mut page, captures)?;
     page.gap()?;
     sums(&mut page, &totals, captures)?;
+    if let Some(paths) = &found.paths {
+        spread(&mut page, paths)?;
+    }
     page.gap()?;
     let story = Story::of(ledger, shown);
     verdict(&mut page, &totals, captures, &story, findings::alarming(found))?;
@@ -198,6 +202,32 @@ fn sums<W: Write>(page: &mut Page<'_, W>, t: &TotalsReport, captures: &[CaptureS
         }
         None => Ok(()),
     }
+}
+
+/// Links of the group that is told of: what many leaf switches have upward.
+const UPLINKS: u64 = 8;
+/// Queue pairs with data of which the spread is told: of fewer it is plain.
+const SPREAD: u64 = 4;
+
+/// How well the traffic can spread over links of equal cost.
+fn spread<W: Write>(page: &mut Page<'_, W>, paths: &PathsReport) -> io::Result<()> {
+    let Some(links) = paths.uplinks.iter().find(|group| group.links == UPLINKS) else { return Ok(()) };
+    if paths.queue_pairs < SPREAD {
+        return Ok(());
+    }
+    let figures = [
+        counted(paths.queue_pairs, "flow") + " with data",
+        counted(paths.pairs, "pair") + " of hosts",
+        counted(paths.five_tuples, "five-tuple"),
+    ];
+    page.figures(PLAIN, "Paths    ", &figures)?;
+    let times = |permille: u64| format!("{:.1}", permille as f64 / 1000.0);
+    let text = format!(
+        "hashed to {UPLINKS} links the busiest gets {} times its share, with the QP {}",
+        times(links.busiest_permille),
+        times(links.with_qp_busiest_permille)
+    );
+    page.words(DIM, "         ", &text)
 }
 
 /// The sentence that a hurried reader reads.
