@@ -1,16 +1,18 @@
 //! Wild packets: what an ICRC does not prove, and what fits nothing that the flow has done.
 //!
 //! A cut frame has no ICRC to check, and one flipped bit of its PSN is a jump over millions. So a packet whose ICRC is
-//! unknown, and whose PSN or transport is not what its flow would send next, waits. It is believed when the next one goes
-//! on there, when an answer names it, or when nothing is missing without it: then it overtook others. Where the next one
-//! goes on as if it had stood in the missing place, it was damaged: it is marked, and left out like a frame whose ICRC is
-//! wrong.
+//! unknown, and whose PSN is far from what its flow would send next, or its transport another, waits. It is believed when
+//! the next one goes on there or when an answer names it. Where neither happens it was damaged: it is marked, and left out
+//! like a frame whose ICRC is wrong.
+//!
+//! What is near is believed at once: a capture that was cut tells of loss and disorder as one that is whole, and damage to
+//! the low bits of a PSN is rare beside them.
 
+use rocetop_parsers::Psn;
 use rocetop_parsers::fold::numbered;
 use rocetop_parsers::ib::aeth::Syndrome;
 use rocetop_parsers::ib::opcode::{Traits, Transport};
 use rocetop_parsers::icrc::Icrc;
-use rocetop_parsers::{Nanos, Psn};
 
 use crate::event::Packet;
 use crate::flow::Flow;
@@ -35,14 +37,8 @@ const ANSWER: u8 = 2;
 /// Whether the packet with `psn` shows that the one `before` it is what it seems, where a request is due at `next`.
 fn is_confirmed(before: Psn, psn: Psn, next: Psn, kind: u8) -> bool {
     let on = psn - before;
-    if kind != REQUEST {
-        return on.abs() <= NEAR;
-    }
-    let (jump, due) = (before - next, psn - next);
-    // Nothing is missing without it.
-    let beside = due == 0 && jump.abs() <= NEAR;
     // A repeat is followed by repeats, a jump by what comes behind it.
-    beside || (1..=NEAR).contains(&on) && (jump > 0 || due < 0)
+    on.abs() <= NEAR && (kind != REQUEST || on > 0 && (before - next > 0 || psn - next < 0))
 }
 
 /// Whether two packets are of one kind and transport.
@@ -80,7 +76,7 @@ impl Flow {
             REQUEST if !self.counters.has_requests() => false,
             REQUEST => {
                 let ahead = psn - self.counters.next_psn;
-                ahead > 0 || ahead < 0 && self.is_unasked(psn, packet.at)
+                ahead > NEAR || ahead < 0 && self.unacked - psn > NEAR.max(self.reach())
             }
             RESPONSE => {
                 let asked = peer.and_then(|p| p.reads.awaited()).is_some_and(|awaited| awaited.holds(psn));
@@ -99,12 +95,6 @@ impl Flow {
     /// How far a repeat may go back.
     fn reach(&self) -> i32 {
         self.most_in_flight.saturating_mul(2).min(1 << 23).cast_signed()
-    }
-
-    /// Whether nothing can have asked for this repeat.
-    fn is_unasked(&self, psn: Psn, now: Nanos) -> bool {
-        self.unacked - psn > NEAR.max(self.reach())
-            || self.story.as_ref().is_some_and(|story| story.has_no_need(psn, now))
     }
 
     /// Looks at a packet twice. Returns whether it is taken in now, and what is taken in before it.
@@ -137,7 +127,7 @@ impl Flow {
         let psn = waits.as_ref().filter(|p| kind(p.facts.opcode.traits()) == REQUEST)?.facts.psn;
         let nak = facts.opcode.traits().has(Traits::AETH)
             && matches!(facts.aeth.syndrome(), Syndrome::Nak(_) | Syndrome::RnrNak(_));
-        let named = facts.psn == psn && psn - next > 0 || nak && facts.psn == next && (psn - next).abs() <= NEAR;
+        let named = facts.psn == psn || nak && facts.psn == next && psn - next > 0;
         if named { waits.take() } else { None }
     }
 

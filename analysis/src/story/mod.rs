@@ -260,15 +260,6 @@ impl Story {
         self.quiet(now) < least
     }
 
-    /// Whether nobody has a reason to send this again now: no answer asks for it, no timer can have run out, it is not
-    /// missing.
-    pub(crate) fn has_no_need(&self, psn: Psn, now: Nanos) -> bool {
-        !self.holes.iter().any(|h| h.holds(psn))
-            && self.asked.is_empty()
-            && self.is_calm()
-            && self.quiet(now) < PATIENCE
-    }
-
     /// Whether so much time has passed that only a timer can have done it, though a NAK is on its way. The way there and
     /// back that is seen at the responder's end is not the one that a NAK and what it asks for take.
     fn overdue(&self, now: Nanos) -> bool {

@@ -18,9 +18,6 @@ fn a_psn_that_nothing_follows_is_no_gap() {
             1050 => psn | 1 << 20,
             1100 => (psn - 1000) | 1 << 23,
             1150 => psn | 1 << 15,
-            1160 => psn ^ 1 << 2,
-            1170 => psn ^ 1 << 4,
-            1180 => psn ^ 1 << 6,
             _ => psn,
         };
         cut(&mut tap, out, WRITE_ONLY, damaged);
@@ -29,9 +26,9 @@ fn a_psn_that_nothing_follows_is_no_gap() {
     assert_eq!(seen.flows.len(), 1);
     let r = &seen.flows[0].requests;
     // Each is missing where it should have been.
-    assert_eq!((r.packets, r.gaps, r.gap_psns, r.behind, r.messages), (194, 6, 6, 0, 194));
+    assert_eq!((r.packets, r.gaps, r.gap_psns, r.behind, r.messages), (197, 3, 3, 0, 197));
     let wild = seen.flows[0].marks.as_ref().unwrap().wild.as_ref().unwrap();
-    assert_eq!((wild.count, wild.frames().len(), seen.totals.wild), (6, 2, 6));
+    assert_eq!((wild.count, wild.frames().len(), seen.totals.wild), (3, 2, 3));
 }
 
 #[test]
@@ -125,4 +122,52 @@ fn losses_of_cut_frames_are_told_as_those_of_whole_ones() {
     };
     assert_eq!(tell(Icrc::Unknown), tell(Icrc::Ok));
     assert_eq!(tell(Icrc::Ok).0, 3);
+}
+
+/// PSNs as they pass a tap: windows of sixteen, of which some are lost, late or come twice, and what is sent again.
+fn rough(seed: u64) -> Vec<(u32, Option<u32>)> {
+    let mut state = seed;
+    let mut draw = |n: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % n
+    };
+    let mut passed = Vec::new();
+    for window in 0..40 {
+        let (first, mut sent) = (window * 16, Vec::new());
+        let mut lost = None;
+        for psn in first..first + 16 {
+            match draw(12) {
+                0 => lost = lost.or(Some(psn)),
+                1 => sent.extend([psn, psn]),
+                2 => sent.insert(sent.len().saturating_sub(3), psn),
+                _ => sent.push(psn),
+            }
+        }
+        passed.extend(sent.into_iter().map(|psn| (psn, None)));
+        if let Some(lost) = lost {
+            passed.push((lost, Some(lost)));
+            passed.extend((lost + 1..first + 16).map(|psn| (psn, None)));
+        }
+    }
+    passed
+}
+
+#[test]
+fn whatever_happens_near_is_the_same_in_cut_frames() {
+    let (out, back) = connection();
+    for seed in 0..200 {
+        let tell = |icrc: Icrc| {
+            let mut tap = Tap::default();
+            for (psn, nak) in rough(seed) {
+                if let Some(nak) = nak {
+                    tap.nak(back, nak, nak);
+                }
+                tap.packet(out, Tap::facts(out, WRITE_ONLY, psn), icrc);
+            }
+            tap.ack(back, 639, 640);
+            let seen = tap.finish();
+            format!("{} {:?} {:?}", seen.totals.wild, seen.flows[0].requests, seen.flows[0].story)
+        };
+        assert_eq!(tell(Icrc::Unknown), tell(Icrc::Ok), "{seed}");
+    }
 }
