@@ -8,7 +8,8 @@
 //! Without the way back nothing can be said of NAKs, timeouts, latency, or whether a request was delivered.
 //!
 //! # How it decides
-//! A flow of requests has no known other direction, or that carries no ACK, NAK or response.
+//! A flow of requests has no known other direction, or that carries no ACK, NAK or response. Where answers came from
+//! that host which belong to no known queue pair, they may be the ones: that is said apart.
 //!
 //! # What could fool it
 //! A peer that is dead answers nothing either; then the requests are repeated. On paths with several links the way
@@ -35,16 +36,24 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn judge(survey: &Survey, _: &Ledger<'_>, report: &mut dyn FnMut(Finding)) {
-    if survey.unanswered == 0 {
-        return;
-    }
-    let title = format!("no answers were seen for {} of {} flows of requests", survey.unanswered, survey.reliable);
+    let (unseen, untold) = survey.unanswered();
+    let all = survey.reliable;
+    let titles = [
+        (unseen, format!("no answers were seen for {unseen} of {all} flows of requests")),
+        (untold, format!("which answers are those to {untold} of {all} flows of requests cannot be told")),
+    ];
+    let advice = [
+        "Capture both directions, on all links that the traffic may take.",
+        "Capture from before the connections begin: their managers tell which queue pairs belong together.",
+    ];
     let (first, last) = (survey.first_ns.unwrap_or_default(), survey.last_ns.unwrap_or_default());
-    report(
-        Finding::of(&RULE, Severity::Info, title)
-            .during(first, last)
-            .with("unanswered", survey.unanswered)
-            .with("flows", survey.reliable)
-            .advice("Capture both directions, on all links that the traffic may take."),
-    );
+    for ((count, title), advice) in titles.into_iter().zip(advice).filter(|((count, _), _)| *count != 0) {
+        report(
+            Finding::of(&RULE, Severity::Info, title)
+                .during(first, last)
+                .with("unanswered", count)
+                .with("flows", all)
+                .advice(advice),
+        );
+    }
 }

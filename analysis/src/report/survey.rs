@@ -73,6 +73,10 @@ pub struct Pair {
     pub damaged: Vec<u32>,
     /// CE marks on requests and responses.
     pub ce: u64,
+    /// Reliable flows with some requests that nothing is known to answer.
+    pub unanswered: u64,
+    /// ACKs, NAKs and responses that are not known to answer anything.
+    pub stray_answers: u64,
 }
 
 /// Traffic of RoCE in one DSCP.
@@ -182,10 +186,8 @@ pub struct Survey {
     pub tracks: Vec<Track>,
     /// Flows with data beyond those.
     pub more_tracks: u64,
-    /// Reliable connections with some requests, and those of them whose answers were never seen.
+    /// Reliable flows with some requests.
     pub reliable: u64,
-    /// Of these, the ones that nothing answered.
-    pub unanswered: u64,
     /// Flows whose data is not ECN-capable, and the first.
     pub not_capable: u64,
     /// The first of these.
@@ -205,12 +207,35 @@ impl Survey {
     pub fn add(&mut self, case: &Case<'_>) {
         for (flow, peer) in case.directions() {
             self.flow(flow);
+            let answers = |p: &FlowReport| p.acks + p.naks.total() + p.responses.packets;
+            if peer.is_none()
+                && answers(flow) != 0
+                && let Some(pair) = self.pair(&flow.src, &flow.dst)
+            {
+                pair.stray_answers += answers(flow);
+            }
             if flow.transport == "RC" && flow.requests.packets >= SOME {
                 self.reliable += 1;
-                let answered = |p: &FlowReport| p.acks + p.naks.total() + p.responses.packets != 0;
-                self.unanswered += u64::from(!peer.is_some_and(answered));
+                if peer.is_none_or(|p| answers(p) == 0)
+                    && let Some(pair) = self.pair(&flow.src, &flow.dst)
+                {
+                    pair.unanswered += 1;
+                }
             }
         }
+    }
+
+    /// Reliable flows with requests whose answers were not seen, and those whose answers may have been: there are some from
+    /// that host that nothing tells the queue pair of.
+    pub fn unanswered(&self) -> (u64, u64) {
+        let stray = |src: &Rc<str>, dst: &Rc<str>| {
+            let back = (Rc::clone(dst), Rc::clone(src));
+            self.pairs.get(&back).is_some_and(|back| back.stray_answers != 0)
+        };
+        self.pairs.iter().fold((0, 0), |(unseen, untold), ((src, dst), pair)| match stray(src, dst) {
+            true => (unseen, untold + pair.unanswered),
+            false => (unseen + pair.unanswered, untold),
+        })
     }
 
     /// The one name of a host; `None` beyond so many: of a scan or a flood nothing is kept.

@@ -127,3 +127,15 @@ fn datagrams_of_several_queue_pairs_name_none() {
     }
     assert_eq!(tap.finish().flows[0].src_qp, None);
 }
+
+#[test]
+fn answers_that_nothing_pairs_were_seen_all_the_same() {
+    // Small PSNs and ports of their own: another queue pair's answers would look like these.
+    let (out, back) = (way(1, 2, 0x200, 50_000), way(2, 1, 0x100, 60_000));
+    let mut tap = Tap::default();
+    for psn in 100..200 {
+        tap.send(out, WRITE_ONLY, psn).ack(back, psn, psn - 99);
+    }
+    let seen = tap.finish();
+    assert_eq!(seen.found("RT038").title, "which answers are those to 1 of 1 flows of requests cannot be told");
+}

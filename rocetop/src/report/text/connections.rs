@@ -232,7 +232,7 @@ fn paired(grade: Grade, transport: &str) -> &'static str {
         Grade::Ack => "paired by ACKs",
         Grade::Ports => "paired by equal ports",
         Grade::Ud => "paired by source QP",
-        Grade::Unpaired => "other direction not seen",
+        Grade::Unpaired => "other direction not known",
     }
 }
 
