@@ -13,8 +13,8 @@ pub(crate) fn run(args: &[String]) -> Result<bool> {
     if !args.is_empty() {
         bail!("demo takes no arguments");
     }
-    eprintln!("building rocetop (release) ...");
-    let rocetop = sh::rocetop()?;
+    eprintln!("building rocetop, for a first look: not as fast as a release ...");
+    let rocetop = sh::rocetop_soon()?;
     eprintln!("rocetop analyze {CAPTURE}\n");
     sh::run(Command::new(rocetop).current_dir(sh::root()).args(["analyze", CAPTURE]))
 }
