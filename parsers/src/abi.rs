@@ -31,6 +31,13 @@ pub enum Way {
 pub struct Tag(u32);
 
 impl Tag {
+    /// Its bits.
+    #[inline(always)]
+    #[must_use]
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+
     const CLASS: u32 = 24;
     const IPV6: u32 = 1 << 30;
     const OUT: u32 = 1 << 31;
@@ -72,7 +79,8 @@ impl Tag {
     }
 }
 
-/// Key of the map of RoCEv2 flows over IPv4. Twelve bytes: the hash over the key is a good part of a look-up.
+/// Key of a RoCEv2 flow over IPv4, which lies in the [`Flow`] itself: the table of these flows is an array with [`Key4::WAYS`]
+/// places for each flow. The kernel's hash tables cost a look-up two calls, and a page more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(C)]
 pub struct Key4 {
@@ -105,6 +113,48 @@ impl Key4 {
         }
         let ([.., a, b, c, d], [.., e, f, g, h]) = (facts.src.0, facts.dst.0);
         Some(Self { src: [a, b, c, d], dst: [e, f, g, h], tag: Tag::of(facts, way) })
+    }
+
+    /// What is not an address of it.
+    #[inline(always)]
+    #[must_use]
+    pub const fn tag(&self) -> Tag {
+        self.tag
+    }
+
+    /// Places that a flow may have in a table.
+    pub const WAYS: u32 = 4;
+
+    /// One of the places of the flow in a table of `mask + 1`, a power of two; they are tried in order. Queue pairs of the
+    /// same two hosts lie one behind the other, as hosts number them: they fill the table evenly, and share pages. All flows
+    /// with the same [`Key4::column`] have the same places.
+    #[inline(always)]
+    #[must_use]
+    pub const fn place(&self, way: u32, mask: u32) -> u32 {
+        // Odd numbers that have no pattern: the golden ratio's and the square root of two's digits.
+        const SRC: u64 = 0x9e37_79b9_7f4a_7c15;
+        const DST: u64 = 0x6a09_e667_f3bc_c909;
+        let src = u32::from_ne_bytes(self.src) as u64;
+        let dst = u32::from_ne_bytes(self.dst).wrapping_add(self.tag.0 >> Tag::CLASS) as u64;
+        let pair = (src.wrapping_mul(SRC).wrapping_add(dst.wrapping_mul(DST)) >> 32) as u32;
+        let step = mask / Self::WAYS + 1;
+        pair.wrapping_add(self.tag.0 & 0xff_ffff).wrapping_add(way.wrapping_mul(step)) & mask
+    }
+
+    /// The first of the places, whichever of them is tried first: whoever begins a flow holds its lock.
+    #[inline(always)]
+    #[must_use]
+    pub const fn column(&self, mask: u32) -> u32 {
+        self.place(0, mask) & (mask / Self::WAYS)
+    }
+
+    /// Whether it is the same key. Three comparisons: the derived one calls a function in the kernel.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is(&self, other: &Self) -> bool {
+        self.tag.0 == other.tag.0
+            && u32::from_ne_bytes(self.src) == u32::from_ne_bytes(other.src)
+            && u32::from_ne_bytes(self.dst) == u32::from_ne_bytes(other.dst)
     }
 }
 
@@ -160,7 +210,7 @@ impl Ports {
 }
 
 /// Value of both maps of flows: everything that is counted of one. The first 64 bytes are what a request or a response that
-/// is in order reads and writes: one cache line, with 64 bytes of the kernel's and of the key before it.
+/// is in order reads and writes: one cache line, and with it the line of the key.
 ///
 /// Userland copies it while packets may be added: each figure is then exact, but a packet may be in one and not yet in
 /// the next.
@@ -189,8 +239,10 @@ pub struct Flow {
     ports: Ports,
     /// Source queue pair of the latest datagram (DETH), else 0.
     pub src_qp: Qpn,
+    /// Whose place it is, in the table of flows over IPv4; [`Flow::FREE`] or [`Flow::ELSEWHERE`] in its tag otherwise.
+    key: Key4,
     /// Fills the last cache line.
-    spare: [u32; 10],
+    spare: [u32; 7],
 }
 
 const _: () = assert!(size_of::<Flow>() == 256);
@@ -219,8 +271,56 @@ impl Flow {
         late_bytes: 0,
         ports: Ports { seen: [0; 4], others: 0 },
         src_qp: Qpn(0),
-        spare: [0; 10],
+        key: Key4 { src: [0; 4], dst: [0; 4], tag: Self::FREE },
+        spare: [0; 7],
     };
+
+    /// Tag of a place that no flow has.
+    pub const FREE: Tag = Tag(0);
+    /// Tag of a flow in the map of all other flows. No key has bits 27 to 29.
+    pub const ELSEWHERE: Tag = Tag(u32::MAX);
+    /// Where the addresses of the key lie in a flow, and where its tag does.
+    pub const KEY: usize = core::mem::offset_of!(Self, key);
+    /// As [`Flow::KEY`].
+    pub const TAG: usize = Self::KEY + core::mem::offset_of!(Key4, tag);
+
+    /// A flow that no packet was added to, for the map of all other flows.
+    pub const NEW_ELSEWHERE: Self = Self { key: Key4 { src: [0; 4], dst: [0; 4], tag: Self::ELSEWHERE }, ..Self::NEW };
+
+    /// Whether it is this flow's place.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_at(&self, key: &Key4) -> bool {
+        self.key.is(key)
+    }
+
+    /// Whether it lies in the map of all other flows.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_elsewhere(&self) -> bool {
+        self.key.tag.0 == Self::ELSEWHERE.0
+    }
+
+    /// Whether it is nobody's place.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_free(&self) -> bool {
+        self.key.tag.0 == Self::FREE.0
+    }
+
+    /// Makes a free place that of `key`, all but the tag, by which it is found: that is for the caller to write last.
+    #[inline(always)]
+    pub const fn prepare(&mut self, key: &Key4) {
+        self.counters.mtu = Counters::NEW.mtu;
+        self.key.src = key.src;
+        self.key.dst = key.dst;
+    }
+
+    /// The key of its place, which is taken from it: what counts of a flow is the same wherever it lies.
+    #[must_use]
+    pub const fn unplace(&mut self) -> Key4 {
+        core::mem::replace(&mut self.key, Self::NEW.key)
+    }
 
     /// UDP source ports, the first five, in the order in which they were first seen. One is the rule; several tell of a NIC
     /// that spreads a queue pair over paths.
