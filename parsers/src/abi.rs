@@ -3,184 +3,18 @@
 //! Owns: the bytes of both sides, which is why all of it is `repr(C)`, made of integers alone, without padding in keys,
 //! and has its size asserted. A value that one side writes, the other may read whatever its bits are.
 
+mod key;
 mod totals;
 
+pub use key::{Key, Key4, Tag, Way};
 pub use totals::Totals;
 
-use crate::addr::Addr;
-use crate::facts::{Class, Facts, Flags};
+use crate::facts::{Facts, Flags};
 use crate::fold::responses::Responses;
 use crate::fold::{Counters, Move};
 use crate::ib::aeth::Syndrome;
 use crate::ib::opcode::{Opcode, Operation, Traits};
 use crate::units::{Bytes, Nanos, Qpn};
-
-/// Which way a frame went through the interface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Way {
-    /// Received: seen by XDP.
-    In = 0,
-    /// Sent: seen by TC.
-    Out = 1,
-}
-
-/// The last four bytes of a key: queue pair, class, address family and way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-#[repr(transparent)]
-pub struct Tag(u32);
-
-impl Tag {
-    /// Its bits.
-    #[inline(always)]
-    #[must_use]
-    pub const fn bits(self) -> u32 {
-        self.0
-    }
-
-    const CLASS: u32 = 24;
-    const IPV6: u32 = 1 << 30;
-    const OUT: u32 = 1 << 31;
-
-    /// The tag of a packet's flow.
-    #[inline(always)]
-    #[must_use]
-    pub const fn of(facts: &Facts, way: Way) -> Self {
-        let ipv6 = if facts.flags.has(Flags::IPV6) { Self::IPV6 } else { 0 };
-        Self(facts.dst_qp.0 & 0xff_ffff | (facts.class as u32) << Self::CLASS | ipv6 | (way as u32) << 31)
-    }
-
-    /// The destination queue pair.
-    #[must_use]
-    pub const fn qp(self) -> Qpn {
-        Qpn(self.0 & 0xff_ffff)
-    }
-
-    /// How RoCE was carried. Only what has a BTH has a flow.
-    #[must_use]
-    pub const fn class(self) -> Class {
-        match self.0 >> Self::CLASS & 7 {
-            c if c == Class::RoceV1 as u32 => Class::RoceV1,
-            c if c == Class::Infiniband as u32 => Class::Infiniband,
-            _ => Class::RoceV2,
-        }
-    }
-
-    /// Whether the addresses are IPv6's.
-    #[must_use]
-    pub const fn ipv6(self) -> bool {
-        self.0 & Self::IPV6 != 0
-    }
-
-    /// Which way the flow goes through the interface.
-    #[must_use]
-    pub const fn way(self) -> Way {
-        if self.0 & Self::OUT != 0 { Way::Out } else { Way::In }
-    }
-}
-
-/// Key of a RoCEv2 flow over IPv4, which lies in the [`Flow`] itself: the table of these flows is an array with [`Key4::WAYS`]
-/// places for each flow. The kernel's hash tables cost a look-up two calls, and a page more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-#[repr(C)]
-pub struct Key4 {
-    src: [u8; 4],
-    dst: [u8; 4],
-    tag: Tag,
-}
-
-/// Key of the map of all other flows; and in userland of any flow, with IPv4 mapped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-#[repr(C)]
-pub struct Key {
-    /// Source address.
-    pub src: Addr,
-    /// Destination address.
-    pub dst: Addr,
-    /// Everything else.
-    pub tag: Tag,
-}
-
-const _: () = assert!(size_of::<Key4>() == 12 && size_of::<Key>() == 36);
-
-impl Key4 {
-    /// The key of a packet's flow; `None` when it belongs to the other map.
-    #[inline(always)]
-    #[must_use]
-    pub fn of(facts: &Facts, way: Way) -> Option<Self> {
-        if !matches!(facts.class, Class::RoceV2) || facts.flags.has(Flags::IPV6) {
-            return None;
-        }
-        let ([.., a, b, c, d], [.., e, f, g, h]) = (facts.src.0, facts.dst.0);
-        Some(Self { src: [a, b, c, d], dst: [e, f, g, h], tag: Tag::of(facts, way) })
-    }
-
-    /// What is not an address of it.
-    #[inline(always)]
-    #[must_use]
-    pub const fn tag(&self) -> Tag {
-        self.tag
-    }
-
-    /// Places that a flow may have in a table.
-    pub const WAYS: u32 = 4;
-
-    /// One of the places of the flow in a table of `mask + 1`, a power of two; they are tried in order. Queue pairs of the
-    /// same two hosts lie one behind the other, as hosts number them: they fill the table evenly, and share pages. All flows
-    /// with the same [`Key4::column`] have the same places.
-    #[inline(always)]
-    #[must_use]
-    pub const fn place(&self, way: u32, mask: u32) -> u32 {
-        // Odd numbers that have no pattern: the golden ratio's and the square root of two's digits.
-        const SRC: u64 = 0x9e37_79b9_7f4a_7c15;
-        const DST: u64 = 0x6a09_e667_f3bc_c909;
-        let src = u32::from_ne_bytes(self.src) as u64;
-        let dst = u32::from_ne_bytes(self.dst).wrapping_add(self.tag.0 >> Tag::CLASS) as u64;
-        let pair = (src.wrapping_mul(SRC).wrapping_add(dst.wrapping_mul(DST)) >> 32) as u32;
-        let step = mask / Self::WAYS + 1;
-        pair.wrapping_add(self.tag.0 & 0xff_ffff).wrapping_add(way.wrapping_mul(step)) & mask
-    }
-
-    /// The first of the places, whichever of them is tried first: whoever begins a flow holds its lock.
-    #[inline(always)]
-    #[must_use]
-    pub const fn column(&self, mask: u32) -> u32 {
-        self.place(0, mask) & (mask / Self::WAYS)
-    }
-
-    /// Whether it is the same key. Three comparisons: the derived one calls a function in the kernel.
-    #[inline(always)]
-    #[must_use]
-    pub const fn is(&self, other: &Self) -> bool {
-        self.tag.0 == other.tag.0
-            && u32::from_ne_bytes(self.src) == u32::from_ne_bytes(other.src)
-            && u32::from_ne_bytes(self.dst) == u32::from_ne_bytes(other.dst)
-    }
-}
-
-impl Key {
-    /// The key of a packet's flow.
-    #[inline(always)]
-    #[must_use]
-    pub const fn of(facts: &Facts, way: Way) -> Self {
-        Self { src: facts.src, dst: facts.dst, tag: Tag::of(facts, way) }
-    }
-
-    /// The key that the flow has in the map of IPv4 flows, if it belongs there.
-    #[must_use]
-    pub fn narrow(&self) -> Option<Key4> {
-        if self.tag.ipv6() || self.tag.class() != Class::RoceV2 {
-            return None;
-        }
-        Some(Key4 { src: self.src.as_v4()?, dst: self.dst.as_v4()?, tag: self.tag })
-    }
-}
-
-impl From<Key4> for Key {
-    fn from(key: Key4) -> Self {
-        Self { src: Addr::v4(key.src), dst: Addr::v4(key.dst), tag: key.tag }
-    }
-}
 
 /// UDP source ports of a flow beyond the first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
