@@ -3,134 +3,18 @@
 //! Owns: the bytes of both sides, which is why all of it is `repr(C)`, made of integers alone, without padding in keys,
 //! and has its size asserted. A value that one side writes, the other may read whatever its bits are.
 
+mod key;
 mod totals;
 
+pub use key::{Key, Key4, Tag, Way};
 pub use totals::Totals;
 
-use crate::addr::Addr;
-use crate::facts::{Class, Facts, Flags};
+use crate::facts::{Facts, Flags};
 use crate::fold::responses::Responses;
 use crate::fold::{Counters, Move};
 use crate::ib::aeth::Syndrome;
 use crate::ib::opcode::{Opcode, Operation, Traits};
 use crate::units::{Bytes, Nanos, Qpn};
-
-/// Which way a frame went through the interface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Way {
-    /// Received: seen by XDP.
-    In = 0,
-    /// Sent: seen by TC.
-    Out = 1,
-}
-
-/// The last four bytes of a key: queue pair, class, address family and way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-#[repr(transparent)]
-pub struct Tag(u32);
-
-impl Tag {
-    const CLASS: u32 = 24;
-    const IPV6: u32 = 1 << 30;
-    const OUT: u32 = 1 << 31;
-
-    /// The tag of a packet's flow.
-    #[inline(always)]
-    #[must_use]
-    pub const fn of(facts: &Facts, way: Way) -> Self {
-        let ipv6 = if facts.flags.has(Flags::IPV6) { Self::IPV6 } else { 0 };
-        Self(facts.dst_qp.0 & 0xff_ffff | (facts.class as u32) << Self::CLASS | ipv6 | (way as u32) << 31)
-    }
-
-    /// The destination queue pair.
-    #[must_use]
-    pub const fn qp(self) -> Qpn {
-        Qpn(self.0 & 0xff_ffff)
-    }
-
-    /// How RoCE was carried. Only what has a BTH has a flow.
-    #[must_use]
-    pub const fn class(self) -> Class {
-        match self.0 >> Self::CLASS & 7 {
-            c if c == Class::RoceV1 as u32 => Class::RoceV1,
-            c if c == Class::Infiniband as u32 => Class::Infiniband,
-            _ => Class::RoceV2,
-        }
-    }
-
-    /// Whether the addresses are IPv6's.
-    #[must_use]
-    pub const fn ipv6(self) -> bool {
-        self.0 & Self::IPV6 != 0
-    }
-
-    /// Which way the flow goes through the interface.
-    #[must_use]
-    pub const fn way(self) -> Way {
-        if self.0 & Self::OUT != 0 { Way::Out } else { Way::In }
-    }
-}
-
-/// Key of the map of RoCEv2 flows over IPv4. Twelve bytes: the hash over the key is a good part of a look-up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-#[repr(C)]
-pub struct Key4 {
-    src: [u8; 4],
-    dst: [u8; 4],
-    tag: Tag,
-}
-
-/// Key of the map of all other flows; and in userland of any flow, with IPv4 mapped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-#[repr(C)]
-pub struct Key {
-    /// Source address.
-    pub src: Addr,
-    /// Destination address.
-    pub dst: Addr,
-    /// Everything else.
-    pub tag: Tag,
-}
-
-const _: () = assert!(size_of::<Key4>() == 12 && size_of::<Key>() == 36);
-
-impl Key4 {
-    /// The key of a packet's flow; `None` when it belongs to the other map.
-    #[inline(always)]
-    #[must_use]
-    pub fn of(facts: &Facts, way: Way) -> Option<Self> {
-        if !matches!(facts.class, Class::RoceV2) || facts.flags.has(Flags::IPV6) {
-            return None;
-        }
-        let ([.., a, b, c, d], [.., e, f, g, h]) = (facts.src.0, facts.dst.0);
-        Some(Self { src: [a, b, c, d], dst: [e, f, g, h], tag: Tag::of(facts, way) })
-    }
-}
-
-impl Key {
-    /// The key of a packet's flow.
-    #[inline(always)]
-    #[must_use]
-    pub const fn of(facts: &Facts, way: Way) -> Self {
-        Self { src: facts.src, dst: facts.dst, tag: Tag::of(facts, way) }
-    }
-
-    /// The key that the flow has in the map of IPv4 flows, if it belongs there.
-    #[must_use]
-    pub fn narrow(&self) -> Option<Key4> {
-        if self.tag.ipv6() || self.tag.class() != Class::RoceV2 {
-            return None;
-        }
-        Some(Key4 { src: self.src.as_v4()?, dst: self.dst.as_v4()?, tag: self.tag })
-    }
-}
-
-impl From<Key4> for Key {
-    fn from(key: Key4) -> Self {
-        Self { src: Addr::v4(key.src), dst: Addr::v4(key.dst), tag: key.tag }
-    }
-}
 
 /// UDP source ports of a flow beyond the first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -160,7 +44,7 @@ impl Ports {
 }
 
 /// Value of both maps of flows: everything that is counted of one. The first 64 bytes are what a request or a response that
-/// is in order reads and writes: one cache line, with 64 bytes of the kernel's and of the key before it.
+/// is in order reads and writes: one cache line, and with it the line of the key.
 ///
 /// Userland copies it while packets may be added: each figure is then exact, but a packet may be in one and not yet in
 /// the next.
@@ -189,8 +73,10 @@ pub struct Flow {
     ports: Ports,
     /// Source queue pair of the latest datagram (DETH), else 0.
     pub src_qp: Qpn,
+    /// Whose place it is, in the table of flows over IPv4; [`Flow::FREE`] or [`Flow::ELSEWHERE`] in its tag otherwise.
+    key: Key4,
     /// Fills the last cache line.
-    spare: [u32; 10],
+    spare: [u32; 7],
 }
 
 const _: () = assert!(size_of::<Flow>() == 256);
@@ -219,8 +105,56 @@ impl Flow {
         late_bytes: 0,
         ports: Ports { seen: [0; 4], others: 0 },
         src_qp: Qpn(0),
-        spare: [0; 10],
+        key: Key4 { src: [0; 4], dst: [0; 4], tag: Self::FREE },
+        spare: [0; 7],
     };
+
+    /// Tag of a place that no flow has.
+    pub const FREE: Tag = Tag(0);
+    /// Tag of a flow in the map of all other flows. No key has bits 27 to 29.
+    pub const ELSEWHERE: Tag = Tag(u32::MAX);
+    /// Where the addresses of the key lie in a flow, and where its tag does.
+    pub const KEY: usize = core::mem::offset_of!(Self, key);
+    /// As [`Flow::KEY`].
+    pub const TAG: usize = Self::KEY + core::mem::offset_of!(Key4, tag);
+
+    /// A flow that no packet was added to, for the map of all other flows.
+    pub const NEW_ELSEWHERE: Self = Self { key: Key4 { src: [0; 4], dst: [0; 4], tag: Self::ELSEWHERE }, ..Self::NEW };
+
+    /// Whether it is this flow's place.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_at(&self, key: &Key4) -> bool {
+        self.key.is(key)
+    }
+
+    /// Whether it lies in the map of all other flows.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_elsewhere(&self) -> bool {
+        self.key.tag.0 == Self::ELSEWHERE.0
+    }
+
+    /// Whether it is nobody's place.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_free(&self) -> bool {
+        self.key.tag.0 == Self::FREE.0
+    }
+
+    /// Makes a free place that of `key`, all but the tag, by which it is found: that is for the caller to write last.
+    #[inline(always)]
+    pub const fn prepare(&mut self, key: &Key4) {
+        self.counters.mtu = Counters::NEW.mtu;
+        self.key.src = key.src;
+        self.key.dst = key.dst;
+    }
+
+    /// The key of its place, which is taken from it: what counts of a flow is the same wherever it lies.
+    #[must_use]
+    pub const fn unplace(&mut self) -> Key4 {
+        core::mem::replace(&mut self.key, Self::NEW.key)
+    }
 
     /// UDP source ports, the first five, in the order in which they were first seen. One is the rule; several tell of a NIC
     /// that spreads a queue pair over paths.

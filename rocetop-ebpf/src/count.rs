@@ -3,9 +3,8 @@
 
 use core::hint::black_box;
 
-use aya_ebpf::bindings::BPF_NOEXIST;
 use aya_ebpf::helpers::generated;
-use rocetop_parsers::abi::{Flow, Folded, Head, Key, Key4, Totals, Way, Why};
+use rocetop_parsers::abi::{Folded, Head, Key, Key4, Totals, Way, Why};
 use rocetop_parsers::dissect::is_plain;
 use rocetop_parsers::fold::Move;
 use rocetop_parsers::ib::opcode::Traits;
@@ -13,7 +12,8 @@ use rocetop_parsers::{Bytes, Class, Facts, Link, Nanos, dissect_into};
 
 use crate::frame::Frame;
 use crate::lock;
-use crate::maps::{self, FLOWS4, FLOWS6, RING, TOTALS, WORK, Work};
+use crate::maps::{self, RING, TOTALS, WORK, Work};
+use crate::table;
 
 /// Reads and counts a frame.
 #[inline(always)]
@@ -108,26 +108,8 @@ fn fold(facts: &Facts, traits: Traits, wire: Bytes, way: Way) -> Option<Folded> 
     // Flows need no better clock than the rates that are made of them.
     // SAFETY: takes nothing.
     let now = Nanos(unsafe { generated::bpf_ktime_get_coarse_ns() });
-    let flow = match Key4::of(facts, way) {
-        Some(key) => match FLOWS4.get_ptr_mut(key) {
-            Some(flow) => flow,
-            None => {
-                // Another CPU may have been faster: then its entry is the flow.
-                let _ = FLOWS4.insert(key, &NEW, u64::from(BPF_NOEXIST));
-                FLOWS4.get_ptr_mut(key)?
-            }
-        },
-        None => {
-            let key = Key::of(facts, way);
-            match FLOWS6.get_ptr_mut(key) {
-                Some(flow) => flow,
-                None => {
-                    let _ = FLOWS6.insert(key, &NEW, u64::from(BPF_NOEXIST));
-                    FLOWS6.get_ptr_mut(key)?
-                }
-            }
-        }
-    };
+    let (key, narrow) = (Key::of(facts, way), Key4::of(facts, way));
+    let flow = table::find(&key, narrow).or_else(|| table::begin(&key, narrow))?;
     // SAFETY: the entry cannot go away while the program runs, and nobody changes it who does not hold its lock, but for
     // the two sums that only ever are added to in one go.
     unsafe {
@@ -136,14 +118,13 @@ fn fold(facts: &Facts, traits: Traits, wire: Bytes, way: Way) -> Option<Folded> 
             lock::add(&raw mut (*flow).late_bytes, wire.0);
             return Some(Folded { first: false, request: Move::None, response: Move::None });
         }
-        let folded = (*flow).fold(facts, traits, wire, now);
+        // Userland may have taken the flow out meanwhile.
+        let here = (*flow).is_elsewhere() || narrow.is_some_and(|narrow| (*flow).is_at(&narrow));
+        let folded = if here { Some((*flow).fold(facts, traits, wire, now)) } else { None };
         lock::leave(&raw mut (*flow).lock);
-        Some(folded)
+        folded
     }
 }
-
-/// A flow that begins.
-static NEW: Flow = Flow::NEW;
 
 /// Sends the head and the first bytes of a frame through the ring.
 #[inline(always)]

@@ -45,8 +45,18 @@ pub(crate) unsafe fn take(at: *mut u32) -> bool {
 /// As [`take`], which has succeeded.
 #[inline(always)]
 pub(crate) unsafe fn leave(at: *mut u32) {
+    // SAFETY: the caller's word.
+    unsafe { publish(at, 0) };
+}
+
+/// Writes a number that others find something by, behind all that was written before it.
+///
+/// # Safety
+/// `at` is four bytes of a map value, aligned.
+#[inline(always)]
+pub(crate) unsafe fn publish(at: *mut u32, n: u32) {
     // SAFETY: the caller's word. An exchange, not a store: what was written before it is to be seen before it, on Arm too.
-    unsafe { asm!("{zero} = xchg32_32({at} + 0, {zero})", at = in(reg) at, zero = inout(wreg) 0u32 => _) };
+    unsafe { asm!("{n} = xchg32_32({at} + 0, {n})", at = in(reg) at, n = inout(wreg) n => _) };
 }
 
 /// Adds in one go.

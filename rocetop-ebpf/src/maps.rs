@@ -2,9 +2,10 @@
 #![allow(unsafe_code, reason = "symbols that the loader finds by name; no other object is linked in")]
 
 use aya_ebpf::Global;
-use aya_ebpf::btf_maps::{HashMap, PerCpuArray, RingBuf};
+use aya_ebpf::bindings::BPF_F_MMAPABLE;
+use aya_ebpf::btf_maps::{Array, HashMap, PerCpuArray, RingBuf};
 use aya_ebpf::macros::btf_map;
-use rocetop_parsers::abi::{Flow, Key, Key4, Totals, Why};
+use rocetop_parsers::abi::{Flow, Key, Totals, Why};
 use rocetop_parsers::facts::Flags;
 use rocetop_parsers::ib::aeth::Aeth;
 use rocetop_parsers::ib::opcode::Opcode;
@@ -13,11 +14,13 @@ use rocetop_parsers::{Addr, Class, Facts, Psn, Qpn};
 /// Flows of a map, where userland says nothing else.
 const FLOWS: usize = 65_536;
 
-/// RoCEv2 over IPv4. A plain hash: no lock goes into one that evicts, and an evicted flow is a figure that is gone.
+/// RoCEv2 over IPv4, a flow at one of the places that its key names. Userland maps it, which is why it begins with a page:
+/// each flow has its cache lines to itself.
 #[btf_map]
-pub(crate) static FLOWS4: HashMap<Key4, Flow, FLOWS> = HashMap::new();
+pub(crate) static FLOWS4: Array<Flow, FLOWS, { BPF_F_MMAPABLE as usize }> = Array::new();
 
-/// All other flows.
+/// All other flows, and those that find their places taken. A plain hash: no lock goes into one that evicts, and an evicted
+/// flow is a figure that is gone.
 #[btf_map]
 pub(crate) static FLOWS6: HashMap<Key, Flow, FLOWS> = HashMap::new();
 
@@ -104,6 +107,10 @@ impl Work {
 #[btf_map]
 pub(crate) static RING: RingBuf<u8, { 1 << 22 }> = RingBuf::new();
 
+/// Places in `FLOWS4`, less one: a power of two, less one.
+#[unsafe(no_mangle)]
+static MASK: Global<u32> = Global::new(FLOWS as u32 - 1);
+
 /// The reasons for which a frame goes through the ring.
 #[unsafe(no_mangle)]
 static EVENTS: Global<u32> = Global::new(Why::TELLING.0);
@@ -111,6 +118,11 @@ static EVENTS: Global<u32> = Global::new(Why::TELLING.0);
 /// With [`Why::HEADERS`]: one RoCE packet in so many.
 #[unsafe(no_mangle)]
 static SAMPLE: Global<u32> = Global::new(1);
+
+#[inline(always)]
+pub(crate) fn mask() -> u32 {
+    MASK.load()
+}
 
 #[inline(always)]
 pub(crate) fn events() -> Why {

@@ -14,7 +14,7 @@ pub struct Totals {
     pub undecodable: u64,
     /// Frames with a BTH by ECN field: not-ECT, ECT(1), ECT(0), CE.
     pub ecn: [u64; 4],
-    /// RoCE packets that no flow has counted, as the table was full.
+    /// RoCE packets that no flow has counted: the table was full, or the flow was just being taken out.
     pub overflow: u64,
     /// Frames that did not go through the ring, as it was full.
     pub ring_drops: u64,

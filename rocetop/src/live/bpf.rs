@@ -10,8 +10,9 @@ use std::time::Duration;
 use aya::maps::{MapData, MapError, PerCpuArray, RingBuf};
 use aya::programs::{ProgramError, SchedClassifier, TestRun, TestRunOptions, Xdp};
 use aya::{Ebpf, EbpfError, EbpfLoader};
-use rocetop_parsers::abi::{Flow, Key, Key4, Totals, Way, Why};
+use rocetop_parsers::abi::{Flow, Key, Totals, Way, Why};
 
+use super::places::Places;
 use super::table;
 
 /// Built by `cargo xtask build-ebpf`, and proved by `cargo xtask build-ebpf --check` to be what the source says.
@@ -88,8 +89,8 @@ pub struct Settings {
     pub events: Why,
     /// With [`Why::HEADERS`]: one RoCE packet in so many goes through the ring.
     pub sample: u32,
-    /// Flows over IPv4 and other flows, each at most so many. The kernel sets the memory aside at once: about 300 bytes
-    /// for each of both.
+    /// Flows over IPv4, rounded up to a power of two, and other flows, each at most so many. A flow over IPv4 whose places
+    /// are all taken is among the others. The kernel sets the memory aside at once: about 300 bytes for each of both.
     pub flows: u32,
     /// Bytes of the ring: a power of two, and whole pages.
     pub ring: u32,
@@ -105,6 +106,7 @@ impl Default for Settings {
 #[derive(Debug)]
 pub struct Programs {
     ebpf: Ebpf,
+    places: Places,
 }
 
 /// How a run went.
@@ -133,17 +135,22 @@ impl Programs {
     /// # Errors
     /// [`BpfError`] when the kernel refuses: no CAP_BPF and CAP_NET_ADMIN, no memory for the tables, a kernel too old.
     pub fn load(settings: &Settings) -> Result<Self, BpfError> {
+        let places = Places::number(settings.flows);
+        let mask = places - 1;
         let mut ebpf = EbpfLoader::new()
             .override_global("EVENTS", &settings.events.0, true)
             .override_global("SAMPLE", &settings.sample, true)
-            .map_max_entries(FLOWS4, settings.flows)
+            .override_global("MASK", &mask, true)
+            .map_max_entries(FLOWS4, places)
             .map_max_entries(FLOWS6, settings.flows)
             .map_max_entries("RING", settings.ring)
             .load(OBJECT)
             .map_err(BpfError::Object)?;
         program_mut::<Xdp>(&mut ebpf, RECEIVED)?.load().map_err(|e| BpfError::Program(RECEIVED, e))?;
         program_mut::<SchedClassifier>(&mut ebpf, SENT)?.load().map_err(|e| BpfError::Program(SENT, e))?;
-        Ok(Self { ebpf })
+        let Some(aya::maps::Map::Array(array)) = ebpf.map(FLOWS4) else { return Err(BpfError::Missing(FLOWS4)) };
+        let places = Places::map(array.fd().as_fd(), places).map_err(|e| BpfError::Table(FLOWS4, e))?;
+        Ok(Self { ebpf, places })
     }
 
     /// The program for received frames, to attach it.
@@ -197,22 +204,32 @@ impl Programs {
     /// # Errors
     /// [`BpfError::Table`] when the kernel does not let us read.
     pub fn for_each_flow(&self, mut each: impl FnMut(Key, Flow)) -> Result<(), BpfError> {
-        table::entries(self.table(FLOWS4)?, |key: Key4, flow| each(key.into(), flow))
-            .map_err(|e| BpfError::Table(FLOWS4, e))?;
-        table::entries(self.table(FLOWS6)?, each).map_err(|e| BpfError::Table(FLOWS6, e))
+        self.places.each(|key, flow| each(key.into(), flow));
+        let others = |key, mut flow: Flow| {
+            let _ = flow.unplace();
+            each(key, flow);
+        };
+        table::entries(self.others()?, others).map_err(|e| BpfError::Table(FLOWS6, e))
     }
 
     /// Takes a flow out of its table, with what it had counted; `None` if it is not there. Its next packet begins it
-    /// anew. A packet that is being counted on another CPU at that very moment may be lost, or go to the flow that gets
-    /// the room: take out what has long been silent.
+    /// anew. A packet that is being counted on another CPU at that very moment may be counted without a flow
+    /// ([`Totals::overflow`]), or, out of the table of other flows, be lost or go to the flow that gets the room: take out
+    /// what has long been silent.
     ///
     /// # Errors
     /// [`BpfError::Table`] when the kernel does not let us.
     pub fn take_flow(&self, key: &Key) -> Result<Option<Flow>, BpfError> {
-        match key.narrow() {
-            Some(narrow) => table::take(self.table(FLOWS4)?, &narrow).map_err(|e| BpfError::Table(FLOWS4, e)),
-            None => table::take(self.table(FLOWS6)?, key).map_err(|e| BpfError::Table(FLOWS6, e)),
+        if let Some(narrow) = key.narrow()
+            && let Some(flow) = self.places.take(&narrow).map_err(|e| BpfError::Table(FLOWS4, e))?
+        {
+            return Ok(Some(flow));
         }
+        let taken = table::take(self.others()?, key).map_err(|e| BpfError::Table(FLOWS6, e))?;
+        Ok(taken.map(|mut flow: Flow| {
+            let _ = flow.unplace();
+            flow
+        }))
     }
 
     /// Runs a program `repeat` times over a frame that nobody sent.
@@ -248,10 +265,11 @@ impl Programs {
         program.try_into().map_err(|e| BpfError::Program(name, e))
     }
 
-    fn table(&self, name: &'static str) -> Result<BorrowedFd<'_>, BpfError> {
-        match self.ebpf.map(name) {
+    /// The table of all flows that have no place.
+    fn others(&self) -> Result<BorrowedFd<'_>, BpfError> {
+        match self.ebpf.map(FLOWS6) {
             Some(aya::maps::Map::HashMap(map)) => Ok(map.fd().as_fd()),
-            _ => Err(BpfError::Missing(name)),
+            _ => Err(BpfError::Missing(FLOWS6)),
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Owns: which interfaces are watched and through what ([`choose`], [`host`]), reading them ([`source`]), giving away what
 //! permissions are not needed ([`privileges`]), the loop that takes their frames through the same path as those of files
-//! ([`session`]), what is kept of them ([`record`]), and the kernel programs ([`bpf`]) with what they count (`table`).
+//! ([`session`]), what is kept of them ([`record`]), and the kernel programs ([`bpf`]) with what they count (`places`, `table`).
 //! May use: Linux, through libpcap, aya and bpf(2); the pcapng writer, [`crate::run`]. The layout of everything that comes
 //! out of the kernel is [`rocetop_parsers::abi`]'s.
 //!
@@ -15,6 +15,7 @@ pub mod bpf;
 pub mod choose;
 pub mod host;
 mod lanes;
+mod places;
 pub mod privileges;
 pub mod record;
 pub mod session;

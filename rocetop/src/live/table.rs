@@ -1,10 +1,10 @@
-//! Tables of flows, read many entries a system call: the loader's library has only one entry a call.
+//! The table of flows that is a hash, read many entries a system call: the loader's library has only one entry a call.
 #![allow(unsafe_code, reason = "bpf(2) takes addresses; each use says why it holds")]
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-use rocetop_parsers::abi::{Flow, Key, Key4};
+use rocetop_parsers::abi::{Flow, Key};
 
 /// Commands of bpf(2) (Linux `bpf.h`, enum bpf_cmd).
 const LOOKUP_AND_DELETE_ELEM: libc::c_long = 21;
@@ -19,9 +19,7 @@ const BATCH: usize = 4096;
 /// Every bit pattern is a value of the type, and its size is that of the map's key or value.
 pub(super) unsafe trait Plain: Copy + Default {}
 
-// SAFETY: twelve bytes of integers; the maps are declared with this very type.
-unsafe impl Plain for Key4 {}
-// SAFETY: as above, 36 bytes.
+// SAFETY: 36 bytes of integers; the map is declared with this very type.
 unsafe impl Plain for Key {}
 // SAFETY: as above, 256 bytes.
 unsafe impl Plain for Flow {}

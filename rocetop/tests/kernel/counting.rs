@@ -47,9 +47,55 @@ fn a_flow_on_several_cpus_at_once_is_counted_exactly() {
 }
 
 #[test]
+fn flows_that_begin_on_several_cpus_at_once_begin_once() {
+    // Few places, so that half of the flows end up in the other table.
+    let Some(programs) = super::load(&Settings { flows: 1024, ..Settings::default() }) else { return };
+    const THREADS: u64 = 4;
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                for qp in 0..2000 {
+                    programs.run(Way::In, &ipv4(0x04, qp, 0, 0), 1).unwrap();
+                }
+            });
+        }
+    });
+    let mut all = flows(&programs);
+    let counted: u64 = all.iter().map(|(_, flow)| flow.counters.tally.packets + flow.late_packets).sum();
+    assert_eq!(counted + programs.totals().unwrap().overflow, 2000 * THREADS);
+    all.sort_unstable_by_key(|(key, _)| *key);
+    all.dedup_by_key(|(key, _)| *key);
+    assert_eq!(all.len(), 2000);
+}
+
+#[test]
+fn a_flow_is_taken_out_whole_while_it_is_counted() {
+    let Some(programs) = super::load(&Settings { flows: 64, ..Settings::default() }) else { return };
+    const EACH: u32 = 200_000;
+    let frame = ipv4(0x04, 77, 5, 100);
+    programs.run(Way::In, &frame, 1).unwrap();
+    let (key, _) = flows(&programs)[0];
+    let mut taken = 0;
+    std::thread::scope(|scope| {
+        let senders = [0; 2].map(|_| scope.spawn(|| programs.run(Way::In, &frame, EACH).unwrap()));
+        while senders.iter().any(|sender| !sender.is_finished()) {
+            // The kernel may be kept from getting done: then it is for the next time.
+            if let Ok(Some(flow)) = programs.take_flow(&key) {
+                taken += flow.counters.tally.packets + flow.late_packets;
+            }
+        }
+    });
+    let left: u64 = flows(&programs).iter().map(|(_, flow)| flow.counters.tally.packets + flow.late_packets).sum();
+    let all = taken + left + programs.totals().unwrap().overflow;
+    assert_eq!(all, u64::from(EACH) * 2 + 1);
+    assert!(taken > 0 && flows(&programs).len() <= 1);
+}
+
+#[test]
 fn a_full_table_is_counted_and_keeps_what_it_has() {
-    let Some(programs) = super::load(&Settings { flows: 100, ..Settings::default() }) else { return };
-    for qp in 0..150 {
+    // 64 places for flows over IPv4, and room for 64 more where they are taken.
+    let Some(programs) = super::load(&Settings { flows: 64, ..Settings::default() }) else { return };
+    for qp in 0..200 {
         for psn in 0..3 {
             let ran = programs.run(Way::In, &ipv4(0x04, 1000 + qp, psn, 0), 1).unwrap();
             assert_eq!(ran.verdict, Programs::PASS);
@@ -57,15 +103,23 @@ fn a_full_table_is_counted_and_keeps_what_it_has() {
     }
     let all = flows(&programs);
     let counted: u64 = all.iter().map(|(_, flow)| flow.counters.tally.packets).sum();
-    assert_eq!((all.len(), counted), (100, 300));
+    assert_eq!((all.len(), counted), (128, 384));
     assert!(all.iter().all(|(_, flow)| flow.counters.gaps == 0 && flow.counters.tally.messages == 3));
-    assert_eq!(programs.totals().unwrap().overflow, 150);
-    // What is taken out makes room.
-    let (key, before) = all[0];
-    assert_eq!(programs.take_flow(&key).unwrap(), Some(before));
-    assert_eq!(programs.take_flow(&key).unwrap(), None);
-    programs.run(Way::In, &ipv4(0x04, 5000, 9, 0), 1).unwrap();
-    assert!(flows(&programs).iter().any(|(key, _)| key.tag.qp() == Qpn(5000)));
+    assert_eq!(programs.totals().unwrap().overflow, 216);
+    // What is taken out makes room, wherever it lay.
+    for (key, before) in [all[0], all[127]] {
+        assert_eq!(programs.take_flow(&key).unwrap(), Some(before));
+        assert_eq!(programs.take_flow(&key).unwrap(), None);
+    }
+    // The same four places, and then the other table.
+    let qp = all[0].0.tag.qp().0;
+    for qp in [qp + 6400, qp + 12_800, qp + 19_200] {
+        programs.run(Way::In, &ipv4(0x04, qp, 9, 0), 1).unwrap();
+    }
+    let now = flows(&programs);
+    let new = |qp| now.iter().find(|(key, _)| key.tag.qp() == Qpn(qp)).map(|(_, flow)| flow.counters.tally.packets);
+    assert_eq!([6400, 12_800, 19_200].map(|more| new(qp + more)), [Some(1), Some(1), None]);
+    assert_eq!((now.len(), programs.totals().unwrap().overflow), (128, 217));
 }
 
 #[test]
