@@ -221,7 +221,7 @@ impl Programs {
     /// [`BpfError::Table`] when the kernel does not let us.
     pub fn take_flow(&self, key: &Key) -> Result<Option<Flow>, BpfError> {
         if let Some(narrow) = key.narrow()
-            && let Some(flow) = self.places.take(&narrow).map_err(|e| BpfError::Table(FLOWS4, e))?
+            && let Some(flow) = self.places.take(&narrow)
         {
             return Ok(Some(flow));
         }

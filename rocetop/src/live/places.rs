@@ -75,19 +75,17 @@ impl Places {
         }
     }
 
-    /// Takes a flow out, with what it had counted; `None` if it is not here.
-    ///
-    /// # Errors
-    /// `WouldBlock` when the kernel does not get done with a packet of it.
-    pub(super) fn take(&self, key: &Key4) -> io::Result<Option<Flow>> {
+    /// Takes a flow out, with what it had counted; `None` if it is not here, or if the kernel does not get done with a packet
+    /// of it: then it is not silent.
+    pub(super) fn take(&self, key: &Key4) -> Option<Flow> {
         let mask = (self.len - 1) as u32;
         for way in 0..Key4::WAYS {
             let Some(place) = self.all().get(key.place(way, mask) as usize) else { continue };
             if place.copy().is_some_and(|(found, _)| found.is(key)) {
-                return place.take().map(Some);
+                return place.take();
             }
         }
-        Ok(None)
+        None
     }
 }
 
@@ -109,19 +107,17 @@ impl Place {
         Some(Self::flow(self.second.load(Ordering::Relaxed), figures, tag))
     }
 
-    /// The flow of a place that has one; then it has none.
-    fn take(&self) -> io::Result<Flow> {
+    /// The flow of a place that has one; then it has none. `None` where the lock is never free.
+    fn take(&self) -> Option<Flow> {
         let free = |_: &u32| self.lock.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok();
-        if (0..ATTEMPTS).inspect(|_| std::hint::spin_loop()).find(free).is_none() {
-            return Err(io::ErrorKind::WouldBlock.into());
-        }
+        (0..ATTEMPTS).inspect(|_| std::hint::spin_loop()).find(free)?;
         // Zeros while the flow is still known by its key: whoever gets the place finds it empty. And in one go: packets that
         // give up on the lock are added without it.
         let figures = self.figures.each_ref().map(|figure| figure.swap(0, Ordering::Relaxed));
         let second = self.second.swap(0, Ordering::Relaxed);
         let tag = self.tag.swap(Flow::FREE.bits(), Ordering::Release);
         self.lock.store(0, Ordering::Release);
-        Ok(Self::flow(second, figures, tag).1)
+        Some(Self::flow(second, figures, tag).1)
     }
 
     fn flow(second: u32, figures: [u64; FIGURES], tag: u32) -> (Key4, Flow) {
