@@ -7,7 +7,7 @@ use rocetop_model::engine::{Settings, Simulation, Status};
 use rocetop_model::nic::{CnpPer, Recovery};
 use rocetop_model::rng::Rng;
 use rocetop_model::routing;
-use rocetop_model::switch::{Headroom, Marking, ecn};
+use rocetop_model::switch::{Headroom, Marking, Queues, ecn};
 use rocetop_model::topology::{Cable, Clos2, Dumbbell, FatTree, HostId, Star, Topology};
 use rocetop_model::units::{Bytes, Priorities, Priority, Rate, Time};
 use rocetop_model::workload::{Flow, FlowId, Milestone, Workload};
@@ -65,6 +65,7 @@ impl Draw {
         settings.switch.buffer.alpha_256 = self.of(&[1, 2, 32, 256]) as u32;
         settings.switch.buffer.headroom =
             self.of(&[Headroom::Exact { percent: 100 }, Headroom::Exact { percent: 40 }, Headroom::None]);
+        settings.switch.queues = self.of(&[Queues::Output, Queues::Virtual]);
         settings.switch.mark_at = self.of(&[ecn::At::Enqueue, ecn::At::Dequeue]);
         settings.switch.marking = self.of(&[&[][..], &[Marking::default()]]).to_vec();
         settings.cc = cc::Settings::all().swap_remove(self.between(0, cc::NAMES.len() as u64 - 1) as usize);

@@ -2,7 +2,7 @@
 
 use super::State;
 use super::event::Kind;
-use super::packet::PacketId;
+use crate::switch::deadlock::Queue;
 use crate::topology::PortId;
 use crate::units::Priority;
 
@@ -22,7 +22,7 @@ impl State {
             for priority in (0..8).map(Priority::new) {
                 let queue = &port.queues[priority];
                 let mut bytes = 0;
-                for packet in self.chain(queue.list.head) {
+                for packet in self.standing(Queue { port: id, priority }) {
                     live += 1;
                     bytes += u64::from(self.packets[packet].size);
                     if id.0 >= self.fabric.hosts() {
@@ -51,10 +51,5 @@ impl State {
             assert_eq!(used, self.pools[switch].used, "the pool of switch {}", switch.0);
             assert!(used <= self.pools[switch].size, "switch {} holds more than it has", switch.0);
         }
-    }
-
-    fn chain(&self, head: PacketId) -> impl Iterator<Item = PacketId> {
-        let some = |id: PacketId| (id != PacketId::NONE).then_some(id);
-        std::iter::successors(some(head), move |id| some(self.packets[*id].next))
     }
 }

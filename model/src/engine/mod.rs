@@ -52,6 +52,7 @@ use crate::routing::{self, Router};
 use crate::switch::buffer::Pool;
 use crate::switch::deadlock::{Deadlock, Detector};
 use crate::switch::ecn::{Ramp, RampId};
+use crate::switch::voq::Voqs;
 use crate::switch::watchdog::Alarm;
 use crate::table::Table;
 use crate::topology::{PortId, SwitchId, Topology};
@@ -141,6 +142,7 @@ pub(crate) struct State {
     pub(crate) tape: Tape,
     pub(crate) pauses: Pauses,
     pub(crate) stacks: telemetry::Stacks,
+    pub(crate) voqs: Voqs,
     pub(crate) deadlocks: Detector,
     pub(crate) pfc: pfc::Pfc,
     /// Whether there is a watchdog.

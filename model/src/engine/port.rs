@@ -2,7 +2,7 @@
 
 use super::packet::{Arena, Fifo, PacketId};
 use crate::topology::{Cable, NodeId, PortId};
-use crate::units::{Bytes, Each, Priorities, Rate, Time};
+use crate::units::{Bytes, Each, Priorities, Priority, Rate, Time};
 
 /// A queue of one priority.
 #[derive(Clone, Copy, Debug, Default)]
@@ -151,9 +151,14 @@ impl Port {
     #[inline]
     pub(crate) fn enqueue(&mut self, packets: &mut Arena, id: PacketId) {
         let (priority, size) = (packets[id].priority, packets[id].size);
-        let queue = &mut self.queues[priority];
-        queue.list.push(packets, id);
-        queue.bytes += u64::from(size);
+        self.queues[priority].list.push(packets, id);
+        self.join(priority, size);
+    }
+
+    /// Counts a packet that waits for the port.
+    #[inline]
+    pub(crate) fn join(&mut self, priority: Priority, size: u32) {
+        self.queues[priority].bytes += u64::from(size);
         self.queued += u64::from(size);
         self.peak = self.peak.max(self.queued);
         self.waiting = self.waiting.with(priority);

@@ -23,6 +23,7 @@ use crate::switch::buffer::Pool;
 use crate::switch::deadlock::Detector;
 use crate::switch::ecn::{Ramp, RampId};
 use crate::switch::scheduler::QUANTUM;
+use crate::switch::voq::Voqs;
 use crate::table::Table;
 use crate::topology::{HostId, NodeId, PortId, SwitchId, Topology};
 use crate::units::{Bytes, Each, Psn, Qpn, Rate, Time};
@@ -135,6 +136,7 @@ impl Simulation {
             nic_counts: Table::filled(NicCounters::default(), hosts),
             tape: Tape::default(),
             stacks: Stacks::default(),
+            voqs: Voqs::default(),
             deadlocks: Detector::new(&fabric),
             pfc: Pfc::default(),
             watched: settings.switch.watchdog.is_some(),

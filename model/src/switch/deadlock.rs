@@ -13,7 +13,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::State;
-use crate::engine::packet::PacketId;
 use crate::engine::port::Held;
 use crate::table::Table;
 use crate::topology::{NodeId, PortId, SwitchId, Topology};
@@ -193,12 +192,10 @@ impl State {
     fn shares(&self, queues: &BTreeSet<Queue>) -> Shares {
         let mut shares = Shares::new();
         for queue in queues {
-            let mut id = self.ports[queue.port].queues[queue.priority].list.head;
-            while id != PacketId::NONE {
+            for id in self.standing(*queue) {
                 let packet = &self.packets[id];
                 let account = Queue { port: packet.ingress, priority: packet.came };
                 *shares.entry(account).or_default().entry(*queue).or_default() += u64::from(packet.size);
-                id = packet.next;
             }
         }
         shares

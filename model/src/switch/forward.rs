@@ -5,6 +5,7 @@ use crate::engine::eyes::Eyes;
 use crate::engine::packet::{Packet, PacketId};
 use crate::switch::deadlock::Queue;
 use crate::switch::ecn::{At, RampId};
+use crate::switch::voq::Queues;
 use crate::topology::{NodeId, PortId, SwitchId};
 use crate::units::{Priorities, Priority};
 
@@ -56,7 +57,12 @@ impl State {
             self.mark(out, id);
         }
         let port = &mut self.ports[out];
-        port.enqueue(&mut self.packets, id);
+        if self.settings.switch.queues == Queues::Virtual && port.waiting.has(priority) {
+            self.voqs.push(&mut self.packets, Queue { port: out, priority }, id);
+            port.join(priority, self.packets[id].size);
+        } else {
+            port.enqueue(&mut self.packets, id);
+        }
         if port.paused.has(priority) {
             self.look(Queue { port: out, priority });
         } else {
@@ -83,8 +89,11 @@ impl State {
         let threshold = pool.threshold(buffer.alpha_256);
         let lossless = self.settings.switch.lossless.has(priority);
         if !lossless {
-            let queue = self.ports[out].queues[leaves].bytes + size;
-            if queue > threshold || pool.used + size > pool.size {
+            let queue = match self.settings.switch.queues {
+                Queues::Output => self.ports[out].queues[leaves].bytes,
+                Queues::Virtual => self.voqs.bytes(Queue { port: out, priority: leaves }, ingress),
+            };
+            if queue + size > threshold || pool.used + size > pool.size {
                 return false;
             }
             pool.used += size;
@@ -145,6 +154,11 @@ impl State {
         let (ingress, node, came, size) = (packet.ingress, packet.node, packet.came, u64::from(packet.size));
         queue.bytes -= size;
         port.queued -= size;
+        if self.settings.switch.queues == Queues::Virtual
+            && let Some(next) = self.voqs.pop(&self.packets, Queue { port: at, priority })
+        {
+            queue.list.push(&mut self.packets, next);
+        }
         if queue.list.is_empty() {
             port.deficits[priority] = 0;
             port.waiting = port.waiting.without(Priorities(priority.bit()));
