@@ -14,6 +14,8 @@ pub const INT: u32 = 42;
 pub const CNP: u32 = HEADERS + 16;
 /// A PFC frame: the smallest that Ethernet has (IEEE 802.1Qbb, Annex 31D).
 pub const PAUSE: u32 = 64;
+/// A frame that tells credits: as short as Ethernet allows, declared; InfiniBand's have 8 bytes (IBTA 7.9.4).
+pub const CREDIT: u32 = 64;
 /// Preamble and start delimiter 8, gap between frames 12 (IEEE 802.3, 3.1.1 and 4.4.2).
 pub const GAP: u32 = 8 + 12;
 

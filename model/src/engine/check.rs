@@ -41,6 +41,10 @@ impl State {
         for (row, sum) in (0..).zip(held) {
             let account: u64 = self.held[PortId(row)].0.iter().map(|held| held.shared + held.room()).sum();
             assert_eq!(account, sum, "the account of port {row}");
+            if let Some(grant) = self.credits.grant(PortId(row)) {
+                let most = self.held[PortId(row)].0.iter().map(|held| held.room()).max();
+                assert!(most.is_none_or(|room| room <= grant), "port {row} holds more than it granted");
+            }
         }
         let cables = self.events.all().filter(|event| event.kind() == Kind::Arrive).count();
         assert_eq!(live + cables as u32, self.packets.live(), "packets in queues and on cables");

@@ -162,7 +162,8 @@ impl State {
                     cable.since = now;
                     let told = self.held[end].0.iter().zip(0..).filter(|(held, _)| held.stopped());
                     let told = told.fold(0, |bits, (_, priority): (_, u8)| bits | 1 << priority);
-                    self.obey(end, Priorities::ALL, Priorities::NONE);
+                    let forgotten = self.recall(end);
+                    self.obey(end, forgotten, Priorities::NONE);
                     // What the other end has forgotten must be said again.
                     let port = &mut self.ports[end];
                     port.due = Priorities(port.due.0 | told);
@@ -190,9 +191,15 @@ impl State {
             return false;
         }
         self.counters[at].broken += 1;
-        self.note_loss(at, id);
-        if self.packets[id].what == packet::What::Pause {
+        let what = self.packets[id].what;
+        if what != packet::What::Credit {
+            self.note_loss(at, id);
+        }
+        if matches!(what, packet::What::Pause | packet::What::Credit) {
             self.deadlocks.told(at, false);
+        }
+        if self.credits.any() {
+            self.lost_credit(at, id, down);
         }
         self.packets.drop(id);
         true

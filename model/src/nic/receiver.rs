@@ -46,7 +46,7 @@ impl State {
             What::Nak => self.nacked(id, &packet),
             What::NotReady => self.sent_away(id, &packet),
             What::Cnp => self.notified(&packet),
-            What::Pause => {}
+            What::Pause | What::Credit => {}
         }
         if !matches!(packet.what, What::Data | What::Last) {
             self.packets.drop(id);

@@ -114,7 +114,7 @@ impl State {
             What::NotReady => answer(&mut facts, record.seq, Aeth::new(self.not_ready(), record.msn)),
             What::Nak => answer(&mut facts, record.seq, Aeth::new(nak, record.msn)),
             // 16 reserved bytes follow its BTH, and PSN 0 is in it (IBTA A17.9.3).
-            What::Cnp | What::Pause => {
+            What::Cnp | What::Pause | What::Credit => {
                 facts.opcode = Opcode::CNP;
                 facts.flags = facts.flags.with(Flags::BECN);
                 facts.payload = wire::CNP - wire::HEADERS;

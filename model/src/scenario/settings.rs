@@ -9,7 +9,7 @@ use crate::nic::{self, CnpPer, Receives, Recovery};
 use crate::routing::ecmp::Seeds;
 use crate::routing::hash::{Fields, Hash};
 use crate::routing::{self, spray};
-use crate::switch::{self, Buffer, Headroom, Lanes, Marking, Queues, Scheduler, Watchdog, ecn, watchdog};
+use crate::switch::{self, Buffer, Headroom, Lanes, Link, Marking, Queues, Scheduler, Watchdog, ecn, watchdog};
 
 words!(CnpPer { "qp" => CnpPer::Qp, "ip" => CnpPer::Ip, "port" => CnpPer::Port });
 words!(Recovery { "go_back_n" => Recovery::GoBackN, "selective" => Recovery::Selective });
@@ -25,6 +25,7 @@ words!(watchdog::Action {
 });
 words!(ecn::At { "enqueue" => ecn::At::Enqueue, "dequeue" => ecn::At::Dequeue });
 words!(Queues { "output" => Queues::Output, "voq" => Queues::Virtual });
+words!(Link { "pfc" => Link::Pfc, "credits" => Link::Credits });
 words!(Seeds { "same" => Seeds::Same, "tier" => Seeds::Tier, "switch" => Seeds::Switch });
 words!(Hash { "mix" => Hash::Mix, "crc32" => Hash::Crc32, "crc16" => Hash::Crc16, "xor" => Hash::Xor });
 words!(spray::Order { "random" => spray::Order::Random, "turns" => spray::Order::Turns });
@@ -43,7 +44,7 @@ knobs!(nic::Settings {
     mtu, ack_every, ack_priority, cnp_priority, cnp_interval, cnp_per, timeout > 0, retries, recovery, receives
 });
 knobs!(Scheduler { strict, weights });
-knobs!(Buffer { per_port, alpha_256, headroom, hysteresis, response });
+knobs!(Buffer { per_port, alpha_256, link, headroom, hysteresis, response });
 knobs!(Marking { kmin, kmax, pmax_ppm, per });
 knobs!(switch::Settings {
     buffer,

@@ -205,7 +205,10 @@ impl State {
     fn waits(&self, queue: Queue, shares: &Shares, stuck: &BTreeSet<Queue>) -> bool {
         let account = self.account(queue);
         let held = self.held[account.port][account.priority];
-        if !held.stopped() || self.ports[account.port].due.has(account.priority) || self.deadlocks.aloft[queue.port] > 0
+        let limit = self.credits.limit(queue.port);
+        if (limit.is_none() && !held.stopped())
+            || self.ports[account.port].due.has(account.priority)
+            || self.deadlocks.aloft[queue.port] > 0
         {
             return false;
         }
@@ -215,6 +218,9 @@ impl State {
             left(self.held[account.port][account.priority], stays)
         };
         let (shared, room) = left(&account);
+        if let Some(limit) = limit {
+            return !self.credits.fits(room, limit);
+        }
         if room > 0 {
             return true;
         }

@@ -13,12 +13,13 @@ impl State {
     /// A frame has come in by `ingress`, a port of the switch `node`.
     #[inline]
     pub(crate) fn forward(&mut self, ingress: PortId, node: NodeId, switch: SwitchId, id: PacketId) {
-        let (to, entropy, came) = {
+        let (to, entropy, came, size) = {
             let packet = &self.packets[id];
-            (packet.dst, packet.entropy, packet.priority)
+            (packet.dst, packet.entropy, packet.priority, packet.size)
         };
         let hops = self.fabric.next_hops(node, to);
         if hops.count == 0 {
+            self.give_back(ingress, came, u64::from(size));
             return self.lose(id);
         }
         let out = if hops.count > 1 {
@@ -43,11 +44,12 @@ impl State {
             self.packets[id].priority = priority;
         }
         if self.pfc.alarmed > 0 && self.bars(Queue { port: out, priority }, id) {
-            return;
+            return self.give_back(ingress, came, u64::from(size));
         }
         let port = &self.ports[out];
         if port.idle(self.now) && port.waiting.is_empty() && port.due.is_empty() && !port.paused.has(priority) {
-            return self.transmit(out, id);
+            self.transmit(out, id);
+            return self.give_back(ingress, came, u64::from(size));
         }
         self.packets[id].came = came;
         if !self.admit(ingress, out, switch, id) {
@@ -101,6 +103,11 @@ impl State {
             return true;
         }
         let held = &mut self.held[ingress][priority];
+        if self.credits.grant(ingress).is_some() {
+            held.set(held.room() + size, false);
+            self.tell(ingress, priority);
+            return true;
+        }
         let fits = held.room() == 0 && held.shared + size <= threshold && pool.used + size <= pool.size;
         if fits {
             held.shared += size;
@@ -130,6 +137,11 @@ impl State {
         let pool = &mut self.pools[switch];
         pool.used -= from_shared;
         if !held.stopped() {
+            // Without a stop only what was granted stands there.
+            if from_room > 0 {
+                held.set(held.room() - from_room, false);
+                self.give_back(ingress, priority, size);
+            }
             return;
         }
         let room = held.room() - from_room;

@@ -12,7 +12,7 @@ pub mod scheduler;
 pub mod voq;
 pub mod watchdog;
 
-pub use buffer::{Buffer, Headroom};
+pub use buffer::{Buffer, Headroom, Link};
 pub use deadlock::Deadlock;
 pub use ecn::Marking;
 pub use lanes::Lanes;
@@ -30,7 +30,7 @@ pub struct Settings {
     /// Buffers by tier where they differ, as deep ones of a spine do (SYSTEMS F2): the first is tier 1's; tiers beyond the
     /// list have its last. Empty: all have `buffer`.
     pub tiers: Vec<Buffer>,
-    /// Priorities with PFC; the others drop what does not fit.
+    /// Priorities with PFC or credits ([`Buffer::link`]); the others drop what does not fit.
     pub lossless: Priorities,
     /// ECN thresholds by tier: the first is tier 1's; tiers beyond the list have its last. Empty: no marking.
     pub marking: Vec<Marking>,
