@@ -6,7 +6,7 @@ use super::packet::{Packet, PacketId, What};
 use crate::cc::Telemetry;
 use crate::switch::deadlock::Queue;
 use crate::topology::PortId;
-use crate::units::{Bytes, Priorities};
+use crate::units::{Bytes, Priorities, Time};
 use crate::wire;
 
 impl State {
@@ -23,26 +23,25 @@ impl State {
         packet.ingress = port.peer;
         packet.node = port.neighbour;
         let (gone, arrive) = (port.busy, port.busy + port.delay);
-        let tapped = port.tapped;
-        if self.minded {
-            self.mind(at, id);
-        }
-        let (port, packet) = (&self.ports[at], &self.packets[id]);
+        let noted = port.tapped | self.minded;
         if self.feedback.telemetry && port.tier > 0 && matches!(packet.what, What::Data | What::Last) {
             let queue = Bytes(port.queues[packet.priority].bytes);
             let hop = Telemetry { at: self.now, queue, sent: Bytes(port.sent), line: port.rate() };
             self.stacks.write(id, hop);
         }
         self.events.push(arrive, Event::new(Kind::Arrive, id.0));
-        if tapped && self.packets[id].what != What::Credit {
-            self.see(at, at, id, gone);
+        if noted {
+            self.mind(at, id, gone);
         }
     }
 
-    /// Tells the watchdog and the link's credits of a frame that is sent.
+    /// Tells a tap, the watchdog and the link's credits of a frame that is sent.
     #[inline(never)]
-    fn mind(&mut self, at: PortId, id: PacketId) {
+    fn mind(&mut self, at: PortId, id: PacketId, gone: Time) {
         let Packet { what, priority, size, .. } = self.packets[id];
+        if self.ports[at].tapped && what != What::Credit {
+            self.see(at, at, id, gone);
+        }
         if matches!(what, What::Pause | What::Credit) {
             return;
         }

@@ -16,7 +16,8 @@ impl State {
         let mut held = vec![0_u64; self.ports.len()];
         for (id, port) in self.ports.iter() {
             assert!(port.time_for(1).0 > 0, "a byte takes no time");
-            let line = port.rate().bytes_in(self.now.max(port.busy)).0;
+            // Throttled or not, its cable was laid with this.
+            let line = self.fabric.ports()[id].cable.rate.bytes_in(self.now.max(port.busy)).0;
             assert!(port.sent <= line, "port {} sent {} bytes where its line carries {line}", id.0, port.sent);
             let mut queued = 0;
             for priority in (0..8).map(Priority::new) {

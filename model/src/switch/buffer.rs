@@ -53,8 +53,8 @@ pub struct Buffer {
 }
 
 impl Default for Buffer {
-    /// Half a megabyte a port (SYSTEMS F9), an eighth of what is free for one account (the DCQCN paper, section 4, has
-    /// the dynamic threshold with 8 in the denominator's place), exact headroom, XON two frames lower.
+    /// Half a megabyte a port (SYSTEMS F9), an eighth of what is free for one account (the DCQCN paper has the
+    /// dynamic threshold with 8 in the denominator's place), exact headroom, XON two frames lower.
     fn default() -> Self {
         Self {
             per_port: Bytes(500_000),

@@ -13,13 +13,13 @@ impl State {
     /// A frame has come in by `ingress`, a port of the switch `node`.
     #[inline]
     pub(crate) fn forward(&mut self, ingress: PortId, node: NodeId, switch: SwitchId, id: PacketId) {
-        let (to, entropy, came, size) = {
+        let (to, entropy, came) = {
             let packet = &self.packets[id];
-            (packet.dst, packet.entropy, packet.priority, packet.size)
+            (packet.dst, packet.entropy, packet.priority)
         };
         let hops = self.fabric.next_hops(node, to);
         if hops.count == 0 {
-            self.give_back(ingress, came, u64::from(size));
+            self.give_back(ingress, came, self.packets[id].size);
             return self.lose(id);
         }
         let out = if hops.count > 1 {
@@ -43,13 +43,19 @@ impl State {
             priority = lanes.down;
             self.packets[id].priority = priority;
         }
-        if self.pfc.alarmed > 0 && self.bars(Queue { port: out, priority }, id) {
-            return self.give_back(ingress, came, u64::from(size));
+        if self.pfc.alarmed > 0 {
+            let size = self.packets[id].size;
+            if self.bars(Queue { port: out, priority }, id) {
+                return self.give_back(ingress, came, size);
+            }
         }
         let port = &self.ports[out];
         if port.idle(self.now) && port.waiting.is_empty() && port.due.is_empty() && !port.paused.has(priority) {
             self.transmit(out, id);
-            return self.give_back(ingress, came, u64::from(size));
+            if self.credits.any() {
+                self.give_back(ingress, came, self.packets[id].size);
+            }
+            return;
         }
         self.packets[id].came = came;
         if !self.admit(ingress, out, switch, id) {
@@ -140,7 +146,7 @@ impl State {
             // Without a stop only what was granted stands there.
             if from_room > 0 {
                 held.set(held.room() - from_room, false);
-                self.give_back(ingress, priority, size);
+                self.give_back(ingress, priority, size as u32);
             }
             return;
         }
