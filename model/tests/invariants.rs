@@ -7,7 +7,7 @@ use rocetop_model::engine::{Settings, Simulation, Status};
 use rocetop_model::nic::{CnpPer, Recovery};
 use rocetop_model::rng::Rng;
 use rocetop_model::routing;
-use rocetop_model::switch::{Headroom, Marking, ecn};
+use rocetop_model::switch::{Headroom, Link, Marking, Queues, ecn};
 use rocetop_model::topology::{Cable, Clos2, Dumbbell, FatTree, HostId, Star, Topology};
 use rocetop_model::units::{Bytes, Priorities, Priority, Rate, Time};
 use rocetop_model::workload::{Flow, FlowId, Milestone, Workload};
@@ -65,6 +65,11 @@ impl Draw {
         settings.switch.buffer.alpha_256 = self.of(&[1, 2, 32, 256]) as u32;
         settings.switch.buffer.headroom =
             self.of(&[Headroom::Exact { percent: 100 }, Headroom::Exact { percent: 40 }, Headroom::None]);
+        settings.switch.queues = self.of(&[Queues::Output, Queues::Virtual]);
+        settings.switch.buffer.link = self.of(&[Link::Pfc, Link::Pfc, Link::Credits]);
+        if settings.switch.buffer.link == Link::Credits && settings.switch.buffer.headroom == Headroom::None {
+            settings.switch.buffer.headroom = Headroom::Fixed(Bytes(10_000));
+        }
         settings.switch.mark_at = self.of(&[ecn::At::Enqueue, ecn::At::Dequeue]);
         settings.switch.marking = self.of(&[&[][..], &[Marking::default()]]).to_vec();
         settings.cc = cc::Settings::all().swap_remove(self.between(0, cc::NAMES.len() as u64 - 1) as usize);
@@ -98,8 +103,9 @@ fn play(seed: u64, pieces: u64, step: Time) -> Vec<String> {
     let fabric = draw.fabric();
     let load = draw.load(fabric.hosts());
     let settings = draw.settings(seed);
+    let credits = settings.switch.buffer.link == Link::Credits;
     let lossless = settings.switch.lossless == Priorities::ALL
-        && settings.switch.buffer.headroom == Headroom::Exact { percent: 100 };
+        && (settings.switch.buffer.headroom == Headroom::Exact { percent: 100 } || credits);
     let mut run = Simulation::new(fabric, &load, settings.clone()).unwrap();
     // Every piece ends with the engine's checks.
     let mut until = step.min(Time::ms(400));
@@ -111,6 +117,7 @@ fn play(seed: u64, pieces: u64, step: Time) -> Vec<String> {
     let totals = run.totals();
     assert_eq!(run.advance(Time::ms(400), 0), Status::Done, "seed {seed}: {totals:?} {settings:?}");
     assert_eq!(totals.delivered, load.bytes(), "seed {seed}: every byte arrives once");
+    assert!(!credits || totals.pauses == 0, "seed {seed}: pauses beside credits");
     if lossless {
         assert_eq!((totals.drops, totals.timeouts), (0, 0), "seed {seed}: {settings:?}");
     }

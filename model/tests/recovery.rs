@@ -124,7 +124,8 @@ fn a_receiver_that_is_not_ready_is_tried_again() {
     let receives = Receives { posted: 1, refill: Time::us(100), timer: Time::us(60), retries: 7 };
     let run = unready(receives, 1_000);
     // The second message comes right behind the first, and after one timer too early again.
-    let single = FULL + FIRST;
+    // A SEND has no RETH.
+    let single = FULL;
     let round = 2 * ANSWER + 2 * DELAY + 60_000_000 + 2 * single + 2 * DELAY;
     let delivered = 3 * single + 2 * DELAY + 2 * round;
     assert_eq!(run.flow(FlowId(1)).delivered, Some(Time(delivered)));

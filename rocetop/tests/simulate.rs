@@ -188,6 +188,38 @@ fn every_shipped_scenario_is_played_and_shown() {
     }
 }
 
+/// A flow file stands beside its scenario, wherever the program is run.
+#[test]
+fn flow_files_are_read_from_beside_the_scenario() {
+    let folder = Folder::new();
+    folder.file("two.cm", b"Nodes 4\nConnections 2\n0->1 id 1 start 0 size 50000\n2->1 id 2 start 1000 size 60000\n");
+    let text = b"[fabric]\nshape = \"star\"\nhosts = 4\n[[traffic]]\nkind = \"htsim\"\nfile = \"two.cm\"\n";
+    let path = folder.file("flows.toml", text);
+    let played = report(&["simulate", "--json", &path]);
+    let sizes: Vec<u64> = played["flows"].as_array().unwrap().iter().map(|flow| number(&flow["bytes"])).collect();
+    assert_eq!(sizes, [50_000, 60_000]);
+    let path = folder.file("gone.toml", &String::from_utf8_lossy(text).replace("two.cm", "gone.cm").into_bytes());
+    let ran = Ran::of(&mut rocetop(&["simulate", &path]));
+    assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""));
+    assert!(ran.err.contains("gone.toml:6: gone.cm: cannot be read (No such file"), "{}", ran.err);
+}
+
+/// What is answered with an RNR NAK is a SEND, and `analyze` hears of it.
+#[test]
+fn receivers_that_are_not_ready_are_sent_sends() {
+    let folder = Folder::new();
+    let text = b"[fabric]\nshape = \"star\"\nhosts = 2\n[nic]\nmtu = 1024\nreceives = { posted = 1, refill = \"50 us\", timer = \"60 us\" }\n[[traffic]]\nkind = \"flow\"\nfrom = 0\nto = 1\nbytes = 3000\nrounds = 3\n";
+    let path = folder.file("rnr.toml", text);
+    let tap = folder.file("h0.pcapng", b"");
+    report(&["simulate", "--json", &path, &format!("--pcap=h0={tap}")]);
+    let seen = report(&["analyze", "--json", &tap]);
+    // One receive, three messages at once, and a timer longer than the refill: the second and the third come too early once.
+    let finding = seen["findings"].as_array().unwrap().iter().find(|finding| finding["code"] == "RT005").unwrap();
+    assert_eq!((number(&finding["evidence"]["rnr_naks"]), number(&finding["evidence"]["rnr_timer_us"])), (2, 60));
+    let opcodes = seen["totals"]["opcodes"].to_string();
+    assert!(opcodes.contains("SEND") && !opcodes.contains("WRITE"), "{opcodes}");
+}
+
 #[test]
 fn what_is_wrong_is_said_with_its_line() {
     let folder = Folder::new();

@@ -1,9 +1,8 @@
 //! DCQCN (SYSTEMS C1, C2): Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015.
 //!
-//! The reaction point of section 3.3 and figure 7. A CNP cuts the rate by half of alpha, which remembers how often there were
-//! any (equation 1); a timer and a byte counter then bring it back: five steps half of the way to where it was (fast
-//! recovery, equation 3), then the target grows, slowly while only one of the two has gone on, faster when both have
-//! (equation 4, and hyper increase).
+//! The reaction point. A CNP cuts the rate by half of alpha, which remembers how often there were any; a timer and a byte
+//! counter then bring it back: five steps half of the way to where it was (fast recovery), then the target grows, slowly
+//! while only one of the two has gone on (additive), faster when both have (hyper increase).
 //!
 //! Its fixed points are in `validate`: N flows at a bottleneck settle at the marking probability that solves equation 13's
 //! balance, and at the queue that RED then needs.
@@ -52,7 +51,7 @@ pub struct Settings {
 crate::scenario::knobs!(Settings { g, alpha_timer > 0, rate_timer > 0, byte_counter, f, ai, hai, min, variant });
 
 impl Default for Settings {
-    /// The paper's values (section 5.2, table 14 of its extended version): g 1/256, both timers 55 us, 10 MB, F 5, 40 Mb/s.
+    /// The paper's values: g 1/256, both timers 55 us, 10 MB, F 5, 40 Mb/s.
     /// It has none for the hyper step and the lowest rate: ten additive steps, and 10 Mb/s.
     fn default() -> Self {
         Self {

@@ -9,6 +9,10 @@
 //! The published description gives no figures, and does not say what the global threshold `T_g` does, but that it is far
 //! below `T_d`. Here it is what calm means: while more than `T_g` of all packets are marked anywhere, no rate rises. Between the
 //! two thresholds rates stand still, so that a steady state needs no CNPs.
+//!
+//! A share above `T_d` can only be told from enough packets. One of the five that a queue pair of 3 Gb/s gets through in 50 us
+//! is a fifth when marked, above any sensible `T_d`: noise would then send CNPs that the description does not mean. So the
+//! share is taken over a sample, or until the answer is certain: in a storm, where all are marked, after a tenth of that.
 
 use super::{Ack, Algorithm, Cnp, DOMAINS, Domains, Feedback, Loss, Path, domain, rate};
 use crate::units::{Rate, Time};
@@ -22,8 +26,10 @@ pub struct Settings {
     pub above_ppm: [u32; DOMAINS],
     /// `T_g`: the marked share of all packets, in parts of a million, above which nothing rises.
     pub global_ppm: u32,
-    /// Over how long receivers measure.
+    /// Over how long receivers measure, at least.
     pub window: Time,
+    /// Over how many packets they measure, at least, unless fewer make the answer certain.
+    pub sample: u32,
     /// How long a domain must be silent before it rises, and between two rises.
     pub quiet: Time,
     /// The part of the path's bandwidth-delay product by which each silent time lets what is sent in it grow.
@@ -32,11 +38,11 @@ pub struct Settings {
     pub least: Rate,
 }
 
-crate::scenario::knobs!(Settings { alpha, above_ppm, global_ppm, window > 0, quiet > 0, gain, least > 0 });
+crate::scenario::knobs!(Settings { alpha, above_ppm, global_ppm, window > 0, sample > 0, quiet > 0, gain, least > 0 });
 
 impl Default for Settings {
-    /// All declared, none published: alpha 1/2, 1/4, 1/8 from the leaf on; a tenth of packets against a hundredth;
-    /// windows of 50 us and 55 us of silence, as DCQCN's timers are (SIGCOMM 2015); a 256th of what the path holds, with
+    /// All declared, none published: alpha 1/2, 1/4, 1/8 from the leaf on; a tenth of packets against a hundredth,
+    /// told from fifty packets; windows of 50 us and 55 us of silence, as DCQCN's timers are (SIGCOMM 2015); a 256th of what the path holds, with
     /// which the storm of `validate` uses its ports best; a thousandth of 100 Gb/s.
     fn default() -> Self {
         Self {
@@ -44,6 +50,7 @@ impl Default for Settings {
             above_ppm: [100_000; DOMAINS],
             global_ppm: 10_000,
             window: Time::us(50),
+            sample: 50,
             quiet: Time::us(55),
             gain: 1.0 / 256.0,
             least: Rate::mbps(100),
@@ -89,7 +96,7 @@ impl Algorithm for Hierarchical {
     }
 
     fn feedback(settings: &Settings) -> Feedback {
-        let domains = Domains { window: settings.window, above_ppm: settings.above_ppm };
+        let domains = Domains { window: settings.window, sample: settings.sample, above_ppm: settings.above_ppm };
         Feedback { domains: Some(domains), ..Feedback::default() }
     }
 

@@ -25,7 +25,7 @@ pub struct Settings {
 crate::scenario::knobs!(Settings { eta > 0, stages, flows > 0, rtt, least > 0 });
 
 impl Default for Settings {
-    /// eta .95, five stages, 100 flows (SIGCOMM 2019, section 5.1: `W_AI` is 80 bytes at 100 Gb/s and 13 us). Declared: 80
+    /// eta .95, five stages, 100 flows (SIGCOMM 2019: `W_AI` is 80 bytes at 100 Gb/s and 13 us). Declared: 80
     /// bytes at least, one step.
     fn default() -> Self {
         Self { eta: 0.95, stages: 5, flows: 100.0, rtt: None, least: Bytes(80) }

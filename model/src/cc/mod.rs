@@ -52,7 +52,7 @@ fn full(ack: &Ack<'_>, window: f64, mtu: u32) -> bool {
     (ack.in_flight.0.saturating_add(ack.bytes.0)) as f64 + f64::from(mtu) > window
 }
 
-/// What one hop wrote into a packet, where telemetry is on (HPCC's INT, SIGCOMM 2019, section 3).
+/// What one hop wrote into a packet, where telemetry is on (HPCC's INT, SIGCOMM 2019).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Telemetry {
     /// When the packet left.
@@ -120,11 +120,14 @@ pub struct Feedback {
 pub const DOMAINS: usize = 3;
 
 /// How receivers measure congestion domains (SYSTEMS C5): over a window they count a queue pair's packets and those that each
-/// tier marked, and send one CNP for each tier whose share is above its threshold.
+/// tier marked, and send one CNP for each tier whose share is above its threshold. A window ends when its time is over and
+/// its packets can tell: there are enough of them, or a tier has marked more than the threshold allows for that many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Domains {
-    /// The window.
+    /// The window, at least.
     pub window: Time,
+    /// Packets that are enough.
+    pub sample: u32,
     /// The thresholds, in parts of a million.
     pub above_ppm: [u32; DOMAINS],
 }

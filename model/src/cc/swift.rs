@@ -1,4 +1,4 @@
-//! Control by delay against a target: Swift (SIGCOMM 2020, algorithm 1 and section 3.5).
+//! Control by delay against a target: Swift (SIGCOMM 2020).
 //!
 //! The target is a base, a share for every hop, and more for small windows: many flows at one port have small windows, and
 //! a longer queue among them is no harm. Below the target a window grows by `ai` packets a round trip; above it, it shrinks

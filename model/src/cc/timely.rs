@@ -38,8 +38,8 @@ pub struct Settings {
 crate::scenario::knobs!(Settings { segment > 0, a, b, low > 0, high > 0, step, per, calm, shortest, start, least > 0 });
 
 impl Default for Settings {
-    /// a = .875, b = .8, 50 us, 500 us, 10 Mb/s at 10 Gb/s, five in a row, segments of 16 KB (SIGCOMM 2015, sections 4.3
-    /// and 6.1), a shortest round trip of 20 us (as "ECN or Delay" takes it from there: a much shorter one makes every gradient
+    /// a = .875, b = .8, 50 us, 500 us, 10 Mb/s at 10 Gb/s, five in a row, segments of 16 KB (SIGCOMM 2015), a
+    /// shortest round trip of 20 us (as "ECN or Delay" takes it from there: a much shorter one makes every gradient
     /// a cliff). The lowest rate is not published: a thousandth of 100 Gb/s.
     fn default() -> Self {
         Self {

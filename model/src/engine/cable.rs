@@ -2,11 +2,11 @@
 
 use super::State;
 use super::event::{Event, Kind};
-use super::packet::{PacketId, What};
+use super::packet::{Packet, PacketId, What};
 use crate::cc::Telemetry;
 use crate::switch::deadlock::Queue;
 use crate::topology::PortId;
-use crate::units::{Bytes, Priorities};
+use crate::units::{Bytes, Priorities, Time};
 use crate::wire;
 
 impl State {
@@ -23,21 +23,33 @@ impl State {
         packet.ingress = port.peer;
         packet.node = port.neighbour;
         let (gone, arrive) = (port.busy, port.busy + port.delay);
-        let tapped = port.tapped;
-        if self.watched {
-            let queue = Queue { port: at, priority: packet.priority };
-            if let Some(watch) = self.pfc.watches.get_mut(&queue) {
-                watch.sent += u64::from(packet.what != What::Pause);
-            }
-        }
+        let noted = port.tapped | self.minded;
         if self.feedback.telemetry && port.tier > 0 && matches!(packet.what, What::Data | What::Last) {
             let queue = Bytes(port.queues[packet.priority].bytes);
             let hop = Telemetry { at: self.now, queue, sent: Bytes(port.sent), line: port.rate() };
             self.stacks.write(id, hop);
         }
         self.events.push(arrive, Event::new(Kind::Arrive, id.0));
-        if tapped {
+        if noted {
+            self.mind(at, id, gone);
+        }
+    }
+
+    /// Tells a tap, the watchdog and the link's credits of a frame that is sent.
+    #[inline(never)]
+    fn mind(&mut self, at: PortId, id: PacketId, gone: Time) {
+        let Packet { what, priority, size, .. } = self.packets[id];
+        if self.ports[at].tapped && what != What::Credit {
             self.see(at, at, id, gone);
+        }
+        if matches!(what, What::Pause | What::Credit) {
+            return;
+        }
+        if let Some(watch) = self.pfc.watches.get_mut(&Queue { port: at, priority }) {
+            watch.sent += 1;
+        }
+        if self.credits.any() {
+            self.spend(at, priority, size);
         }
     }
 
@@ -49,11 +61,11 @@ impl State {
         if self.faults.any() && self.lost_on_cable(at, id) {
             return;
         }
-        if self.tape.on && self.ports[at].tapped {
+        if self.tape.on && self.ports[at].tapped && what != What::Credit {
             self.see(at, self.ports[at].peer, id, self.now);
         }
-        if what == What::Pause {
-            return self.paused(at, id);
+        if matches!(what, What::Pause | What::Credit) {
+            return if what == What::Pause { self.paused(at, id) } else { self.credited(at, id) };
         }
         self.hops += 1;
         match self.fabric.switch(node) {
@@ -88,7 +100,11 @@ impl State {
     /// Sends the next frame of an idle port, if there is one that may go.
     fn serve(&mut self, at: PortId) {
         if !self.ports[at].due.is_empty() {
-            self.send_pause(at);
+            if self.credits.grant(at).is_some() {
+                self.send_credit(at);
+            } else {
+                self.send_pause(at);
+            }
         } else if at.0 < self.fabric.hosts() {
             self.serve_host(at);
         } else if !self.ports[at].ready().is_empty() {
@@ -113,7 +129,7 @@ impl State {
         let stop = said.iter().filter(|priority| held[*priority].stopped()).fold(Priorities::NONE, Priorities::with);
         let fresh = if stop.is_empty() { stop } else { self.said_stop(at, stop) };
         self.count.pauses += u64::from(fresh.0.count_ones());
-        let frame = super::packet::Packet {
+        let frame = Packet {
             sent: self.now,
             seq: u32::from(said.0) | u32::from(stop.0) << 8,
             size: wire::PAUSE,

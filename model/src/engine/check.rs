@@ -2,7 +2,7 @@
 
 use super::State;
 use super::event::Kind;
-use super::packet::PacketId;
+use crate::switch::deadlock::Queue;
 use crate::topology::PortId;
 use crate::units::Priority;
 
@@ -16,13 +16,14 @@ impl State {
         let mut held = vec![0_u64; self.ports.len()];
         for (id, port) in self.ports.iter() {
             assert!(port.time_for(1).0 > 0, "a byte takes no time");
-            let line = port.rate().bytes_in(self.now.max(port.busy)).0;
+            // Throttled or not, its cable was laid with this.
+            let line = self.fabric.ports()[id].cable.rate.bytes_in(self.now.max(port.busy)).0;
             assert!(port.sent <= line, "port {} sent {} bytes where its line carries {line}", id.0, port.sent);
             let mut queued = 0;
             for priority in (0..8).map(Priority::new) {
                 let queue = &port.queues[priority];
                 let mut bytes = 0;
-                for packet in self.chain(queue.list.head) {
+                for packet in self.standing(Queue { port: id, priority }) {
                     live += 1;
                     bytes += u64::from(self.packets[packet].size);
                     if id.0 >= self.fabric.hosts() {
@@ -41,6 +42,10 @@ impl State {
         for (row, sum) in (0..).zip(held) {
             let account: u64 = self.held[PortId(row)].0.iter().map(|held| held.shared + held.room()).sum();
             assert_eq!(account, sum, "the account of port {row}");
+            if let Some(grant) = self.credits.grant(PortId(row)) {
+                let most = self.held[PortId(row)].0.iter().map(|held| held.room()).max();
+                assert!(most.is_none_or(|room| room <= grant), "port {row} holds more than it granted");
+            }
         }
         let cables = self.events.all().filter(|event| event.kind() == Kind::Arrive).count();
         assert_eq!(live + cables as u32, self.packets.live(), "packets in queues and on cables");
@@ -51,10 +56,5 @@ impl State {
             assert_eq!(used, self.pools[switch].used, "the pool of switch {}", switch.0);
             assert!(used <= self.pools[switch].size, "switch {} holds more than it has", switch.0);
         }
-    }
-
-    fn chain(&self, head: PacketId) -> impl Iterator<Item = PacketId> {
-        let some = |id: PacketId| (id != PacketId::NONE).then_some(id);
-        std::iter::successors(some(head), move |id| some(self.packets[*id].next))
     }
 }

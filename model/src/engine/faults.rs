@@ -1,4 +1,4 @@
-//! What goes wrong on cables, and what routers learn of it: cuts, flaps, bit errors, and failover by BFD.
+//! What goes wrong on cables, and what routers learn of it: cuts, flaps, bit errors, throttles, and failover by BFD.
 //!
 //! A cut cable swallows what arrives by it from then on, PFC frames too; both its ports forget the pauses they were told.
 //! Switches go on sending into it until their BFD session has missed its packets (SYSTEMS R8), and then take every way that
@@ -11,7 +11,7 @@ use super::packet::{self, PacketId};
 use crate::rng::Rng;
 use crate::table::{Id, Table, id};
 use crate::topology::{PortId, Topology};
-use crate::units::{Priorities, Time};
+use crate::units::{Priorities, Rate, Time};
 use crate::wire;
 
 /// Something that happens to a cable.
@@ -36,6 +36,12 @@ pub enum What {
     Errors {
         /// Bits for one that is wrong.
         one_in: u64,
+    },
+    /// From now on it has this rate, at most that which it was laid with, in both directions: a NIC or an optic that
+    /// throttles (SYSTEMS J2). Nobody is told; senders go on by the rate they knew, and are held at the port.
+    Throttled {
+        /// The rate; not zero.
+        rate: Rate,
     },
 }
 
@@ -113,7 +119,7 @@ impl Faults {
         for fault in faults.iter().filter(|fault| fabric.ports().has(fault.port)) {
             plan.steps.push(Step::Happens(fault.port, fault.what));
             plan.times.push(fault.at);
-            if !matches!(fault.what, What::Errors { .. }) {
+            if !matches!(fault.what, What::Errors { .. } | What::Throttled { .. }) {
                 plan.steps.push(Step::Learn(fault.port));
                 plan.times.push(fault.at + detect);
             }
@@ -157,12 +163,17 @@ impl State {
             let cable = &mut self.faults.cables[end];
             match step {
                 Step::Happens(_, What::Errors { one_in }) => cable.one_in = one_in,
+                Step::Happens(_, What::Throttled { rate }) => {
+                    let wired = self.fabric.ports()[end].cable.rate;
+                    self.ports[end].throttle(rate.clamp(Rate(1), wired));
+                }
                 Step::Happens(_, what) => {
                     cable.down = what == What::Cut;
                     cable.since = now;
                     let told = self.held[end].0.iter().zip(0..).filter(|(held, _)| held.stopped());
                     let told = told.fold(0, |bits, (_, priority): (_, u8)| bits | 1 << priority);
-                    self.obey(end, Priorities::ALL, Priorities::NONE);
+                    let forgotten = self.recall(end);
+                    self.obey(end, forgotten, Priorities::NONE);
                     // What the other end has forgotten must be said again.
                     let port = &mut self.ports[end];
                     port.due = Priorities(port.due.0 | told);
@@ -190,9 +201,15 @@ impl State {
             return false;
         }
         self.counters[at].broken += 1;
-        self.note_loss(at, id);
-        if self.packets[id].what == packet::What::Pause {
+        let what = self.packets[id].what;
+        if what != packet::What::Credit {
+            self.note_loss(at, id);
+        }
+        if matches!(what, packet::What::Pause | packet::What::Credit) {
             self.deadlocks.told(at, false);
+        }
+        if self.credits.any() {
+            self.lost_credit(at, id, down);
         }
         self.packets.drop(id);
         true
@@ -205,7 +222,7 @@ mod tests {
     use crate::engine::{Failure, FlowResult, Settings, Simulation, Status, Totals};
     use crate::routing;
     use crate::topology::{Cable, Clos2, HostId, NodeId, SwitchId};
-    use crate::units::{Bytes, Rate};
+    use crate::units::Bytes;
     use crate::workload::{Flow, Workload};
 
     const CABLE: crate::topology::Cable = Cable::new(Rate::gbps(100), Time::us(1));
@@ -305,6 +322,18 @@ mod tests {
         let mut run = Simulation::new(fabric, &load, settings).unwrap();
         assert_eq!(run.run(), Status::Done);
         assert_eq!((run.totals().broken, run.totals().resent), (0, 0));
+    }
+
+    /// 12.5 MB at 100 Gb/s, of which the middle half millisecond at a fifth of it.
+    #[test]
+    fn a_throttled_cable_carries_less_while_it_lasts() {
+        let rate = |us, gbps| (us, What::Throttled { rate: Rate::gbps(gbps) });
+        let (flow, totals, status) = play(&[rate(300, 20), rate(800, 400)], Detection::BFD, Time::ms(67));
+        let (free, ..) = play(&[], Detection::BFD, Time::ms(67));
+        assert_eq!((status, totals.broken, totals.drops), (Status::Done, 0, 0));
+        // Four fifths of half a millisecond are lost.
+        let lost = flow.delivered.unwrap() - free.delivered.unwrap();
+        assert!(lost.0.abs_diff(Time::us(400).0) < Time::us(4).0, "{lost}");
     }
 
     #[test]

@@ -20,6 +20,7 @@
 
 mod cable;
 mod check;
+mod credit;
 pub(crate) mod event;
 pub(crate) mod eyes;
 pub mod faults;
@@ -36,6 +37,7 @@ pub(crate) use results::{Pauses, Tally};
 pub use setup::Error;
 
 use crate::cc::{self, Feedback};
+use crate::engine::credit::Credits;
 use crate::engine::event::{Event, Kind};
 use crate::engine::packet::{Arena, QpId};
 use crate::engine::port::{Held, Port};
@@ -52,6 +54,7 @@ use crate::routing::{self, Router};
 use crate::switch::buffer::Pool;
 use crate::switch::deadlock::{Deadlock, Detector};
 use crate::switch::ecn::{Ramp, RampId};
+use crate::switch::voq::Voqs;
 use crate::switch::watchdog::Alarm;
 use crate::table::Table;
 use crate::topology::{PortId, SwitchId, Topology};
@@ -141,10 +144,12 @@ pub(crate) struct State {
     pub(crate) tape: Tape,
     pub(crate) pauses: Pauses,
     pub(crate) stacks: telemetry::Stacks,
+    pub(crate) voqs: Voqs,
     pub(crate) deadlocks: Detector,
     pub(crate) pfc: pfc::Pfc,
-    /// Whether there is a watchdog.
-    pub(crate) watched: bool,
+    pub(crate) credits: Credits,
+    /// Whether a watchdog or credits care about each frame that is sent.
+    minded: bool,
     pub(crate) fabric: Topology,
     pub(crate) router: Router,
     pub(crate) faults: faults::Faults,

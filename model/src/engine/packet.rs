@@ -44,6 +44,8 @@ pub(crate) enum What {
     Cnp,
     /// A PFC frame: `seq` holds the priorities that it speaks for, and, eight bits up, those that it pauses.
     Pause,
+    /// Credits of a link: `payload` holds the total of what its priority has freed.
+    Credit,
 }
 
 /// A packet.

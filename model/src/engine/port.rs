@@ -2,7 +2,7 @@
 
 use super::packet::{Arena, Fifo, PacketId};
 use crate::topology::{Cable, NodeId, PortId};
-use crate::units::{Bytes, Each, Priorities, Rate, Time};
+use crate::units::{Bytes, Each, Priorities, Priority, Rate, Time};
 
 /// A queue of one priority.
 #[derive(Clone, Copy, Debug, Default)]
@@ -93,8 +93,6 @@ const _: () = assert!(std::mem::offset_of!(Port, tapped) < 64);
 
 impl Port {
     pub(crate) fn new(peer: PortId, neighbour: NodeId, tier: u8, Cable { rate, delay }: Cable) -> Self {
-        let byte = rate.time_for(Bytes(1)).0;
-        let whole = rate.time_for(Bytes(1_000_000)).0 == byte.saturating_mul(1_000_000);
         Self {
             busy: Time::ZERO,
             delay,
@@ -102,7 +100,7 @@ impl Port {
             frames: 0,
             peer,
             neighbour,
-            byte: if whole { u32::try_from(byte).unwrap_or(0) } else { 0 },
+            byte: whole(rate),
             queued: 0,
             deficits: Each::default(),
             waiting: Priorities::NONE,
@@ -124,6 +122,12 @@ impl Port {
     /// Line rate.
     pub(crate) const fn rate(&self) -> Rate {
         self.rate
+    }
+
+    /// Gives it another rate.
+    pub(crate) fn throttle(&mut self, rate: Rate) {
+        self.rate = rate;
+        self.byte = whole(rate);
     }
 
     /// How long `bytes` take.
@@ -151,11 +155,23 @@ impl Port {
     #[inline]
     pub(crate) fn enqueue(&mut self, packets: &mut Arena, id: PacketId) {
         let (priority, size) = (packets[id].priority, packets[id].size);
-        let queue = &mut self.queues[priority];
-        queue.list.push(packets, id);
-        queue.bytes += u64::from(size);
+        self.queues[priority].list.push(packets, id);
+        self.join(priority, size);
+    }
+
+    /// Counts a packet that waits for the port.
+    #[inline]
+    pub(crate) fn join(&mut self, priority: Priority, size: u32) {
+        self.queues[priority].bytes += u64::from(size);
         self.queued += u64::from(size);
         self.peak = self.peak.max(self.queued);
         self.waiting = self.waiting.with(priority);
     }
+}
+
+/// Picoseconds of a byte where these are whole, else 0.
+fn whole(rate: Rate) -> u32 {
+    let byte = rate.time_for(Bytes(1)).0;
+    let whole = rate.time_for(Bytes(1_000_000)).0 == byte.saturating_mul(1_000_000);
+    if whole { u32::try_from(byte).unwrap_or(0) } else { 0 }
 }

@@ -155,7 +155,7 @@ impl State {
 /// Why a queue pair broke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// Nothing was acknowledged for so many time-outs in a row (IBTA 9.9.2.1.1: transport retry exceeded).
+    /// Nothing was acknowledged for so many time-outs in a row (IBTA: transport retry exceeded).
     Retries,
     /// The receiver was not ready so many times in a row (IBTA 9.7.5.2.8: RNR retry exceeded).
     NotReady,

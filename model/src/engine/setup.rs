@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::credit::Credits;
 use super::event::{Event, Kind};
 use super::faults::Faults;
 use super::packet::{Arena, QpId};
@@ -19,10 +20,12 @@ use crate::nic::{CnpPer, Recovery};
 use crate::observe::{NicCounters, Tape};
 use crate::rng::Rng;
 use crate::routing::{Key, Router};
+use crate::switch::Link;
 use crate::switch::buffer::Pool;
 use crate::switch::deadlock::Detector;
 use crate::switch::ecn::{Ramp, RampId};
 use crate::switch::scheduler::QUANTUM;
+use crate::switch::voq::Voqs;
 use crate::table::Table;
 use crate::topology::{HostId, NodeId, PortId, SwitchId, Topology};
 use crate::units::{Bytes, Each, Psn, Qpn, Rate, Time};
@@ -60,6 +63,19 @@ pub enum Error {
         headroom: u64,
         /// What there is.
         buffer: u64,
+    },
+    /// Credits for less than a frame: nothing could ever be sent.
+    #[error(
+        "switch {switch} grants credits for {grant} bytes, less than a frame of {frame}; give its buffer a larger headroom, \
+         or \"exact\""
+    )]
+    Grant {
+        /// The switch.
+        switch: String,
+        /// What it grants to a port and priority.
+        grant: u64,
+        /// A full frame.
+        frame: u64,
     },
     /// More flows, or packets in a queue pair, than can be numbered.
     #[error("{what}: {is}, more than the {most} that the model can number")]
@@ -109,6 +125,7 @@ impl Simulation {
         }
         let mut ports = ports(&fabric, &settings);
         let pools = pools(&fabric, &ports, &settings)?;
+        let credits = Credits::new(&fabric, &settings.switch, &ports, full(&settings));
         let near = near(&fabric, mtu);
         let router = settings.routing.begin(&fabric, settings.seed);
         let pairs = Pairs::new(&fabric, load, &settings, &router)?;
@@ -135,9 +152,11 @@ impl Simulation {
             nic_counts: Table::filled(NicCounters::default(), hosts),
             tape: Tape::default(),
             stacks: Stacks::default(),
+            voqs: Voqs::default(),
             deadlocks: Detector::new(&fabric),
             pfc: Pfc::default(),
-            watched: settings.switch.watchdog.is_some(),
+            minded: settings.switch.watchdog.is_some() || credits.any(),
+            credits,
             pauses: Pauses::new(settings.switch.lossless, ports.len()),
             ports,
             router,
@@ -184,9 +203,14 @@ fn near(fabric: &Topology, mtu: u64) -> Time {
     *spans.select_nth_unstable(middle).1
 }
 
-fn ports(fabric: &Topology, settings: &Settings) -> Table<PortId, Port> {
+/// The longest frame.
+fn full(settings: &Settings) -> u32 {
     let int = if settings.cc.feedback().telemetry { wire::INT } else { 0 };
-    let frame = settings.nic.mtu.0 as u32 + wire::HEADERS + wire::RETH + int;
+    settings.nic.mtu.0 as u32 + wire::HEADERS + wire::RETH + int
+}
+
+fn ports(fabric: &Topology, settings: &Settings) -> Table<PortId, Port> {
+    let frame = full(settings);
     let wired = fabric.ports();
     let make = |port: &crate::topology::Port| {
         let cable = port.cable;
@@ -211,6 +235,11 @@ fn pools(fabric: &Topology, ports: &Table<PortId, Port>, settings: &Settings) ->
         let buffer = settings.switch.buffer(fabric.tier(node)).per_port.0.saturating_mul(u64::from(all.count));
         let headroom =
             all.ports().fold(0_u64, |sum, port| sum.saturating_add(ports[port].headroom.saturating_mul(lossless)));
+        let least = u64::from(full(settings));
+        let grant = all.ports().map(|port| ports[port].headroom).min().unwrap_or(least);
+        if settings.switch.buffer(fabric.tier(node)).link == Link::Credits && lossless > 0 && grant < least {
+            return Err(Error::Grant { switch: fabric.name(node), grant, frame: least });
+        }
         if headroom >= buffer {
             return Err(Error::Headroom { switch: fabric.name(node), ports: all.count, headroom, buffer });
         }

@@ -27,27 +27,36 @@ impl Watches {
     }
 }
 
+impl Watch {
+    /// Whether a tier has marked more than so many parts of a million, whatever the rest of a sample would show.
+    fn above(&self, marked: u32, above_ppm: u32, sample: u32) -> bool {
+        u64::from(marked) * 1_000_000 > u64::from(above_ppm) * u64::from(self.packets.max(sample))
+    }
+}
+
 impl State {
-    /// Counts a packet that has come, and closes the window that it is the first to come after.
+    /// Counts a packet that has come, and closes the window if it can.
     pub(super) fn weigh(&mut self, at: PortId, packet: &Packet, domains: &Domains) {
         let watch = &mut self.watches.rows[packet.qp];
-        let closed = *watch;
-        if watch.end <= self.now {
-            *watch = Watch { end: self.now + domains.window, ..Watch::default() };
-        }
         watch.packets += 1;
         if packet.marked > 0
             && let Some(count) = watch.marked.get_mut(domain(packet.marked))
         {
             *count += 1;
         }
-        if closed.end > self.now || closed.packets == 0 {
+        if watch.end > self.now {
             return;
         }
-        for ((tier, marked), above) in (1..).zip(closed.marked).zip(domains.above_ppm) {
-            let share = (u64::from(marked) * 1_000_000 / u64::from(closed.packets)) as u32;
-            if share > above {
-                self.send_cnp(at, packet.qp, tier, share);
+        let seen = *watch;
+        let mut tiers = seen.marked.iter().zip(domains.above_ppm);
+        if seen.packets < domains.sample && !tiers.any(|(marked, above)| seen.above(*marked, above, domains.sample)) {
+            return;
+        }
+        *watch = Watch { end: self.now + domains.window, ..Watch::default() };
+        for ((tier, marked), above) in (1..).zip(seen.marked).zip(domains.above_ppm) {
+            if seen.above(marked, above, domains.sample) {
+                let share = u64::from(marked) * 1_000_000 / u64::from(seen.packets);
+                self.send_cnp(at, packet.qp, tier, share as u32);
             }
         }
     }

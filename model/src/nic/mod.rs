@@ -45,17 +45,20 @@ pub struct Settings {
     pub cnp_per: CnpPer,
     /// How long a sender waits for an acknowledgement.
     pub timeout: Time,
-    /// How often it tries again before the queue pair breaks (IBTA 9.9.2.1.1: a count of three bits).
+    /// How often it tries again before the queue pair breaks (IBTA: a count of three bits).
     pub retries: u8,
     /// How a loss is made good.
     pub recovery: Recovery,
     /// Receives that messages need, as SENDs do; `None`: they need none, as WRITEs. Not with selective repeat.
     pub receives: Option<Receives>,
+    /// How much later than its pace a packet may go, and than its start a message: drawn for each by a hash (SYSTEMS C6:
+    /// 49 ns), so that senders which are in step do not meet. Rates stay what they are.
+    pub jitter: Time,
 }
 
 impl Default for Settings {
-    /// 4 KiB packets with an ACK each; CNPs in priority 6, one in 50 us for a queue pair (SIGCOMM 2015, section 3.2);
-    /// a time-out of 4.096 us x 2^14 = 67 ms and seven retries, as common libraries set them (IBTA 9.9.2.1.1).
+    /// 4 KiB packets with an ACK each; CNPs in priority 6, one in 50 us for a queue pair (SIGCOMM 2015);
+    /// a time-out of 4.096 us x 2^14 = 67 ms and seven retries, as common libraries set them (IBTA).
     fn default() -> Self {
         Self {
             mtu: Bytes(4096),
@@ -68,6 +71,7 @@ impl Default for Settings {
             retries: 7,
             recovery: Recovery::GoBackN,
             receives: None,
+            jitter: Time::ZERO,
         }
     }
 }

@@ -22,7 +22,7 @@ pub(crate) struct Receiver {
     /// Packets, and marked ones among them, since the last ACK.
     pub(crate) packets: u16,
     pub(crate) marked: u16,
-    /// Whether it has asked for `expected` again (IBTA 9.7.5.2.4: once until it comes).
+    /// Whether it has asked for `expected` again (IBTA: once until it comes).
     pub(crate) asked: bool,
     /// Messages that it has taken whole.
     pub(crate) messages: u32,
@@ -46,7 +46,7 @@ impl State {
             What::Nak => self.nacked(id, &packet),
             What::NotReady => self.sent_away(id, &packet),
             What::Cnp => self.notified(&packet),
-            What::Pause => {}
+            What::Pause | What::Credit => {}
         }
         if !matches!(packet.what, What::Data | What::Last) {
             self.packets.drop(id);
@@ -110,7 +110,7 @@ impl State {
             self.count.naks += 1;
             self.answer(at, id, qp, What::Nak, packet.sent);
         } else {
-            // A repeat of what has arrived: say so again (IBTA 9.7.5.1.2).
+            // A repeat of what has arrived: say so again (IBTA).
             receiver.packets += 1;
             self.nic_counts[at].duplicates += 1;
             self.answer(at, id, qp, What::Ack, packet.sent);
@@ -142,7 +142,7 @@ impl State {
         self.post(at, id);
     }
 
-    /// Sends a CNP for a marked packet, unless one was sent a short while ago (SIGCOMM 2015, section 3.2).
+    /// Sends a CNP for a marked packet, unless one was sent a short while ago (SIGCOMM 2015).
     fn notify(&mut self, at: PortId, packet: &Packet) {
         if !self.feedback.cnp {
             return;

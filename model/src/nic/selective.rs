@@ -1,6 +1,6 @@
 //! Selective repeat: the receiver keeps what comes too early, and the sender repeats what is missing and no more.
 //!
-//! As IRN has it (Mittal et al., SIGCOMM 2018, section 3.1): every packet that comes too early is answered with a NAK that
+//! As IRN has it (Mittal et al., SIGCOMM 2018): every packet that comes too early is answered with a NAK that
 //! names the one that is waited for and the one that came. The sender takes all between the two that it has heard nothing of
 //! for lost, once, and sends them before anything new; what is lost again waits for the time-out.
 
@@ -16,7 +16,7 @@ use crate::workload::FlowId;
 /// How a queue pair makes a loss good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Recovery {
-    /// All from the lost packet on is sent again, and the receiver drops what comes too early (IBTA 9.7.5.2.4).
+    /// All from the lost packet on is sent again, and the receiver drops what comes too early (IBTA).
     #[default]
     GoBackN,
     /// What is lost is sent again.

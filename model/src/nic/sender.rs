@@ -6,6 +6,7 @@ use crate::engine::event::{Event, Kind};
 use crate::engine::packet::{Packet, PacketId, QpId};
 use crate::engine::results::Failure;
 use crate::nic::Recovery;
+use crate::rng::mix;
 use crate::routing::Key;
 use crate::topology::{HostId, PortId};
 use crate::units::{Bytes, Priority, Rate, Time};
@@ -99,13 +100,26 @@ impl State {
         let sender = &mut self.senders[qp];
         if idle {
             // Time without anything to send is no credit.
-            sender.due = sender.due.max(now);
+            let due = sender.due.max(now);
+            self.senders[qp].due = due + self.jitter(qp);
         }
+        let sender = &mut self.senders[qp];
         if sender.next == sender.last {
             self.enter(qp, id);
         }
         self.reached(id, Milestone::Started);
         self.wake(qp);
+    }
+
+    /// How much later the next packet of a queue pair goes.
+    pub(super) fn jitter(&self, qp: QpId) -> Time {
+        let Time(most) = self.settings.nic.jitter;
+        if most == 0 {
+            return Time::ZERO;
+        }
+        let sender = &self.senders[qp];
+        let packet = u64::from(qp.0) << 32 | u64::from(sender.next);
+        Time(mix(mix(self.settings.seed) ^ packet) % most.saturating_add(1))
     }
 
     /// Makes `id` the message that is being sent.
@@ -252,7 +266,7 @@ impl State {
         bytes
     }
 
-    /// The receiver misses `packet.seq`: go back to it (IBTA 9.7.5.2.4 and 9.7.5.1.4).
+    /// The receiver misses `packet.seq`: go back to it (IBTA).
     pub(crate) fn nacked(&mut self, id: PacketId, packet: &Packet) {
         self.acked(id, packet);
         let qp = packet.qp;
@@ -330,7 +344,7 @@ impl State {
         }
     }
 
-    /// The retries are used up: the queue pair is in error, and none of its messages will arrive (IBTA 10.3.1).
+    /// The retries are used up: the queue pair is in error, and none of its messages will arrive (IBTA).
     pub(super) fn break_off(&mut self, qp: QpId, why: Failure) {
         let sender = &mut self.senders[qp];
         sender.broken = Some(why);
@@ -366,7 +380,8 @@ impl State {
         let last = sender.next == sender.last;
         let payload = if last { sender.tail } else { self.settings.nic.mtu.0 as u32 };
         let mut size = payload + crate::wire::HEADERS;
-        if seq == sender.first {
+        // A SEND has no RETH: its receive says where it goes.
+        if seq == sender.first && self.settings.nic.receives.is_none() {
             size += crate::wire::RETH;
         }
         if self.feedback.telemetry {

@@ -116,11 +116,12 @@ impl State {
         // all of it.
         let gap = rate.time_for(bytes);
         sender.due = if rate >= line { busy } else { sender.due.max(now - gap) + gap };
-        let due = sender.due;
+        let mut due = sender.due;
         if !self.eligible(qp) {
             return;
         }
         if due > busy {
+            due += self.jitter(qp);
             self.senders[qp].paced = true;
             self.events.push(due, Event::new(Kind::Pace, qp.0));
         } else {

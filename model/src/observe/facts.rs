@@ -1,6 +1,6 @@
 //! From a packet of the model to the facts of its frame on a wire.
 //!
-//! Every message is an RDMA WRITE of a reliable connection over IPv4. Hosts have addresses 10.0.0.1, 10.0.0.2 and so on in
+//! Every message is an RDMA WRITE of a reliable connection over IPv4; where messages need receives (`nic::ready`), a SEND. Hosts have addresses 10.0.0.1, 10.0.0.2 and so on in
 //! the order of their numbers. Switches route: a frame's TTL tells how many it has passed. Priority p is DSCP 8 p, and
 //! priority 3 is DSCP 26, as most deployments have it; everything but CNPs is ECN-capable. Queue pair numbers, PSNs and UDP
 //! ports are those that the model routes by.
@@ -27,7 +27,7 @@ use crate::wire;
 const TTL: u8 = 64;
 /// The default partition, full member (IBTA 10.9.1.2).
 const PKEY: u16 = 0xffff;
-/// No credit limit (IBTA 9.7.7.2, table 48).
+/// No credit limit (IBTA).
 const UNLIMITED: u8 = 0x1f;
 /// The longest pause that a PFC frame can ask for.
 const STOP: u16 = u16::MAX;
@@ -113,8 +113,8 @@ impl State {
             }
             What::NotReady => answer(&mut facts, record.seq, Aeth::new(self.not_ready(), record.msn)),
             What::Nak => answer(&mut facts, record.seq, Aeth::new(nak, record.msn)),
-            // 16 reserved bytes follow its BTH, and PSN 0 is in it (IBTA A17.9.3).
-            What::Cnp | What::Pause => {
+            // 16 reserved bytes follow its BTH, and PSN 0 is in it (IBTA annex A17).
+            What::Cnp | What::Pause | What::Credit => {
                 facts.opcode = Opcode::CNP;
                 facts.flags = facts.flags.with(Flags::BECN);
                 facts.payload = wire::CNP - wire::HEADERS;
@@ -137,18 +137,24 @@ impl State {
     fn request(&self, record: &Record, facts: &mut Facts) -> usize {
         let flow = &self.flows[record.flow];
         let (first, last) = (record.seq == flow.first, record.what == What::Last);
-        let operation = match (first, last) {
-            (true, true) => Operation::WRITE_ONLY,
-            (true, false) => Operation::WRITE_FIRST,
-            (false, false) => Operation::WRITE_MIDDLE,
-            (false, true) => Operation::WRITE_LAST,
+        // Only what takes a receive can find none (RNR NAK): a WRITE without immediate data does not.
+        let sends = self.settings.nic.receives.is_some();
+        let operation = match (sends, first, last) {
+            (false, true, true) => Operation::WRITE_ONLY,
+            (false, true, false) => Operation::WRITE_FIRST,
+            (false, false, false) => Operation::WRITE_MIDDLE,
+            (false, false, true) => Operation::WRITE_LAST,
+            (true, true, true) => Operation::SEND_ONLY,
+            (true, true, false) => Operation::SEND_FIRST,
+            (true, false, false) => Operation::SEND_MIDDLE,
+            (true, false, true) => Operation::SEND_LAST,
         };
         facts.opcode = Opcode::of(Transport::Rc, operation);
         facts.psn = Psn::new(record.seq);
         facts.payload = record.payload;
         // Where every packet is acknowledged, every packet asks for it; else the last of a message does.
         facts.flags = facts.flags.when(last || record.asks || self.settings.nic.ack_every <= 1, Flags::ACK_REQ);
-        if !first {
+        if !first || sends {
             return 0;
         }
         // A RETH cannot tell of more than four gigabytes (IBTA 9.3.2).

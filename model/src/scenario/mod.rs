@@ -22,6 +22,7 @@
 //! it can cost before it runs is bounded (`fabric.rs`, `traffic.rs`), and how long it runs by `[run]`.
 
 mod fabric;
+mod faults;
 mod reader;
 mod run;
 mod settings;
@@ -42,7 +43,7 @@ use crate::observe::{Watch, port_of};
 use crate::routing;
 use crate::topology::{PortId, Topology};
 use crate::units::Time;
-use crate::workload::Workload;
+use crate::workload::{Admission, Workload};
 
 /// Bytes of a text: no scenario that a person wrote is larger.
 const MOST: usize = 1 << 20;
@@ -50,6 +51,9 @@ const MOST: usize = 1 << 20;
 const WATCHED: usize = 4_096;
 /// Flows that switches may remember in all (adaptive routing).
 const REMEMBERED: u64 = 1 << 24;
+
+/// Where the texts of files come from that a scenario names: by the name as it stands there, the text or why there is none.
+pub type Files<'a> = &'a mut dyn FnMut(&str) -> Result<String, String>;
 
 /// Everything that is wrong with a scenario's text, by line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -74,6 +78,8 @@ pub struct Scenario {
     pub settings: engine::Settings,
     /// Who sends what.
     pub traffic: Vec<Traffic>,
+    /// Clear-to-send before all of it; `None`: senders need no leave.
+    pub admission: Option<Admission>,
     /// When it ends, if the traffic has not arrived before.
     pub until: Time,
     /// After how many frames on cables it ends.
@@ -99,6 +105,7 @@ impl Scenario {
             fabric,
             settings: engine::Settings::default(),
             traffic: Vec::new(),
+            admission: None,
             until: Time::NEVER,
             hops: 2_000_000_000,
             bin: Time::us(1),
@@ -114,11 +121,19 @@ impl Scenario {
         self
     }
 
-    /// Reads a text.
+    /// Reads a text that names no files.
     ///
     /// # Errors
     /// All faults, each with its line; an unknown name with the nearest that is known.
     pub fn parse(text: &str) -> Result<Self, Faults> {
+        Self::parse_with(text, &mut |_| Err("no file can be read from here".to_owned()))
+    }
+
+    /// Reads a text; `files` gives the text of a file that it names, or why it cannot be read.
+    ///
+    /// # Errors
+    /// As [`Scenario::parse`]; a fault in a file stands under its name, with the file's own line.
+    pub fn parse_with(text: &str, files: Files<'_>) -> Result<Self, Faults> {
         let one = |text: String| Faults(vec![Fault { line: 1, text }]);
         if text.len() > MOST {
             return Err(one(format!("the text has {} bytes; a scenario may have {MOST}", text.len())));
@@ -131,7 +146,7 @@ impl Scenario {
                 return Err(Faults(doc.faults()));
             }
         };
-        let scenario = Self::read(Keys::new(&doc, &table, 0, "the scenario"));
+        let scenario = Self::read(Keys::new(&doc, &table, 0, "the scenario"), files);
         let faults = doc.faults();
         match scenario {
             Some(scenario) if faults.is_empty() => Ok(scenario),
@@ -141,15 +156,20 @@ impl Scenario {
     }
 
     /// Reads everything before it gives up, so that all faults are found at once; only traffic and links need a fabric.
-    fn read(keys: Keys<'_>) -> Option<Self> {
+    fn read(keys: Keys<'_>, files: Files<'_>) -> Option<Self> {
         if keys.node("fabric").is_none() {
             keys.fault("a scenario needs a [fabric]");
         }
         let fabric = keys.table("fabric", "[fabric]").and_then(fabric::fabric);
         let mut settings = engine::Settings::default();
-        for (key, name, into) in
-            [("switch", "[switch]", &mut settings.switch as &mut dyn Knobs), ("nic", "[nic]", &mut settings.nic)]
-        {
+        let mut admission = Admission::default();
+        let tables: [(_, _, &mut dyn Knobs); 4] = [
+            ("switch", "[switch]", &mut settings.switch),
+            ("nic", "[nic]", &mut settings.nic),
+            ("detection", "[detection]", &mut settings.detection),
+            ("admission", "[admission]", &mut admission),
+        ];
+        for (key, name, into) in tables {
             if let Some(table) = keys.table(key, name) {
                 into.knobs(&table);
                 table.done();
@@ -165,6 +185,7 @@ impl Scenario {
         if traffic.is_empty() && keys.node("traffic").is_none() {
             keys.fault("a scenario needs traffic: at least one [[traffic]]");
         }
+        let faults = keys.tables("fault", "[[fault]]");
         let run = keys.table("run", "[run]");
         let observe = keys.table("observe", "[observe]");
         let (name, about) = (keys.get("name"), keys.get("about"));
@@ -173,7 +194,9 @@ impl Scenario {
             scenario.about = about.unwrap_or_default();
             scenario.settings = settings;
             scenario.remembers(&keys);
-            scenario.traffic = traffic::traffic(traffic, &scenario.fabric);
+            scenario.traffic = traffic::traffic(traffic, &scenario.fabric, files);
+            scenario.settings.faults = faults::faults(faults, &scenario.fabric);
+            scenario.admission = keys.node("admission").is_some().then_some(admission);
             if let Some(run) = run {
                 run.set("seed", &mut scenario.settings.seed);
                 run.set_some("until", &mut scenario.until);
@@ -239,7 +262,14 @@ impl Scenario {
     /// # Errors
     /// Traffic or settings that do not fit the fabric.
     pub fn begin(&self) -> Result<Run, engine::Error> {
-        let (load, ends) = self.parts();
+        let (mut load, mut ends) = self.parts();
+        if let Some(admission) = &self.admission {
+            let admitted = admission.admit(&load)?;
+            ends = ends.into_iter().map(|end| admitted.end(end)).collect();
+            load = admitted.load;
+            // Clear-to-send stands behind all that is sent.
+            ends.push(load.flows().len() as u32);
+        }
         let mut simulation = Simulation::new(self.fabric.clone(), &load, self.settings.clone())?;
         for port in &self.taps {
             simulation.tap(*port);

@@ -115,7 +115,15 @@ impl<'t> Keys<'t> {
     /// The value of a key that must be there.
     pub(crate) fn need<T: Value>(&self, key: &'static str, such_as: &str) -> Option<T> {
         if self.node(key).is_none() {
-            self.fault(format!("{} needs {key}, such as {key} = {such_as}", self.name));
+            // A table that lacks something may not be read to its end, where unknown keys are told.
+            let asked = self.asked.borrow();
+            let unknown =
+                self.table.iter().map(|(name, _)| name.get_ref()).filter(|name| !asked.contains(&name.as_ref()));
+            let near = unknown
+                .map(|name| short(name))
+                .find(|name| strsim::damerau_levenshtein(name, key) <= (key.len() / 3).max(1));
+            let near = near.map_or(String::new(), |name| format!("; is it meant by {name:?}?"));
+            self.fault(format!("{} needs {key}, such as {key} = {such_as}{near}", self.name));
         }
         self.get(key)
     }

@@ -9,6 +9,9 @@ use crate::workload::{Flow, FlowId, Workload};
 /// Events between two looks at what was seen: they bound what must be kept meanwhile.
 const CHUNK: u64 = 1 << 18;
 
+/// What clear-to-send messages are called among the flows.
+const CLEAR_TO_SEND: &str = "clear to send";
+
 /// Who takes what is seen while a run goes on.
 pub trait Sink {
     /// A tap has seen a frame. Calls are in the order of time.
@@ -42,7 +45,7 @@ pub struct Run {
     watch: Watch,
     trees: Trees,
     load: Workload,
-    /// One past the last flow of each entry of the traffic, and its name.
+    /// One past the last flow of each entry of the traffic, and of clear-to-send where there is admission; the name.
     entries: Vec<(u32, String)>,
     until: Time,
     hops: u64,
@@ -57,7 +60,7 @@ impl Run {
         load: Workload,
         ends: Vec<u32>,
     ) -> Self {
-        let names = scenario.traffic.iter().map(|traffic| traffic.name.clone());
+        let names = scenario.traffic.iter().map(|traffic| traffic.name.clone()).chain([CLEAR_TO_SEND.to_owned()]);
         Self {
             simulation,
             watch,

@@ -9,7 +9,8 @@ use crate::nic::{self, CnpPer, Receives, Recovery};
 use crate::routing::ecmp::Seeds;
 use crate::routing::hash::{Fields, Hash};
 use crate::routing::{self, spray};
-use crate::switch::{self, Buffer, Headroom, Lanes, Marking, Scheduler, Watchdog, ecn, watchdog};
+use crate::switch::{self, Buffer, Headroom, Lanes, Link, Marking, Queues, Scheduler, Watchdog, ecn, watchdog};
+use crate::workload::admission::{Admission, Owner};
 
 words!(CnpPer { "qp" => CnpPer::Qp, "ip" => CnpPer::Ip, "port" => CnpPer::Port });
 words!(Recovery { "go_back_n" => Recovery::GoBackN, "selective" => Recovery::Selective });
@@ -24,6 +25,9 @@ words!(watchdog::Action {
     "alert" => watchdog::Action::Alert,
 });
 words!(ecn::At { "enqueue" => ecn::At::Enqueue, "dequeue" => ecn::At::Dequeue });
+words!(Queues { "output" => Queues::Output, "voq" => Queues::Virtual });
+words!(Link { "pfc" => Link::Pfc, "credits" => Link::Credits });
+words!(Owner { "connection" => Owner::Connection, "receiver" => Owner::Receiver });
 words!(Seeds { "same" => Seeds::Same, "tier" => Seeds::Tier, "switch" => Seeds::Switch });
 words!(Hash { "mix" => Hash::Mix, "crc32" => Hash::Crc32, "crc16" => Hash::Crc16, "xor" => Hash::Xor });
 words!(spray::Order { "random" => spray::Order::Random, "turns" => spray::Order::Turns });
@@ -39,12 +43,26 @@ words!(dcqcn::Variant {
 });
 
 knobs!(nic::Settings {
-    mtu, ack_every, ack_priority, cnp_priority, cnp_interval, cnp_per, timeout > 0, retries, recovery, receives
+    mtu, ack_every, ack_priority, cnp_priority, cnp_interval, cnp_per, timeout > 0, retries, recovery, receives,
+    jitter
 });
 knobs!(Scheduler { strict, weights });
-knobs!(Buffer { per_port, alpha_256, headroom, hysteresis, response });
+knobs!(Buffer { per_port, alpha_256, link, headroom, hysteresis, response });
 knobs!(Marking { kmin, kmax, pmax_ppm, per });
-knobs!(switch::Settings { buffer, tiers, lossless, marking, marked, mark_at, scheduler, lanes, quanta, watchdog });
+knobs!(switch::Settings {
+    buffer,
+    tiers,
+    lossless,
+    marking,
+    marked,
+    mark_at,
+    queues,
+    scheduler,
+    lanes,
+    quanta,
+    watchdog
+});
+knobs!(Admission { buffers > 0, buffer > 0, owner, cts > 0, priority });
 knobs!(Receives { posted, refill, timer > 0, retries });
 knobs!(Lanes { up, down });
 knobs!(Watchdog { rule, action, poll > 0, detect > 0, restore > 0 });

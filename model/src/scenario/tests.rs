@@ -221,3 +221,147 @@ proptest! {
         }
     }
 }
+
+/// What the text's runs end with: everything arrived, and some totals.
+fn played(text: &str) -> Run {
+    let mut run = Scenario::parse(text).unwrap().begin().unwrap();
+    assert_eq!(run.finish(&mut ()), Ended::Done, "{text}");
+    run
+}
+
+#[test]
+fn switches_are_built_as_a_text_says() {
+    let text = format!(
+        "{SMALL}[switch]\nqueues = \"voq\"\ntiers = [{{ link = \"credits\", headroom = \"50 kB\" }}, {{}}]\n[nic]\njitter = \"49 ns\"\n"
+    );
+    let settings = Scenario::parse(&text).unwrap().settings;
+    assert_eq!(settings.switch.queues, crate::switch::Queues::Virtual);
+    let links: Vec<_> = settings.switch.tiers.iter().map(|buffer| buffer.link).collect();
+    assert_eq!(links, [crate::switch::Link::Credits, crate::switch::Link::Pfc]);
+    assert_eq!(settings.nic.jitter, Time::ns(49));
+    assert_eq!(played(&text).simulation().totals().pauses, 0);
+    let wrong = text.replace("\"voq\"", "\"vog\"").replace("\"credits\"", "\"credit\"");
+    assert_eq!(
+        faults(&wrong),
+        [
+            "12: queues = \"vog\" is not known; it is one of output, voq; did you mean \"voq\"?",
+            "13: link = \"credit\" is not known; it is one of pfc, credits; did you mean \"credits\"?",
+        ]
+    );
+}
+
+#[test]
+fn admission_is_a_table() {
+    let free = played(SMALL);
+    let text = format!("{SMALL}[admission]\nowner = \"receiver\"\nbuffers = 2\nbuffer = \"10 kB\"\n");
+    let run = played(&text);
+    // Three flows of 100 kB are ten pieces each, and each needs a clear-to-send.
+    let of = |name: &str| run.flows().filter(|(_, of, ..)| *of == name).count();
+    assert_eq!((of("incast"), of("clear to send")), (30, 30));
+    assert_eq!(free.flows().count(), 3);
+    // Never more than two buffers are on their way to the receiver.
+    let peak = |run: &Run| {
+        let port = port_of(run.simulation().fabric(), "t1s0-h3").unwrap();
+        let watched = run.watch().ports().iter().find(|watch| watch.port == port).unwrap();
+        watched.points.iter().map(|point| point.peak.0).max().unwrap()
+    };
+    assert!(peak(&run) <= 22_000 && peak(&free) > 100_000, "{} {}", peak(&run), peak(&free));
+    assert_eq!(
+        faults(&text.replace("buffers = 2", "buffers = 0\nbufer = 1").replace("\"receiver\"", "\"host\"")),
+        [
+            "12: owner = \"host\" is not known; it is one of connection, receiver; did you mean \"connection\"?",
+            "13: buffers is zero; it must be more",
+            "14: unknown key \"bufer\" in [admission]; did you mean \"buffer\"?",
+        ]
+    );
+}
+
+#[test]
+fn flow_files_are_traffic() {
+    let cm = "Nodes 4\nConnections 2\nTriggers 1\n0->1 id 1 start 1000000 size 5000 recv_done_trigger 1\n1->2 id 2 trigger 1 size 7000\ntrigger id 1 oneshot\n";
+    let hpcc = "2\n0 3 3 100 4000 0.000001\n1 3 5 100 6000 0.000002\n";
+    let read = |text: &str| {
+        Scenario::parse_with(text, &mut |name| match name {
+            "a.cm" => Ok(cm.to_owned()),
+            "b.txt" => Ok(hpcc.to_owned()),
+            _ => Err("there is no such file".to_owned()),
+        })
+    };
+    let text = SMALL.replace(
+        "kind = \"incast\"\nto = 3\nbytes = \"100 kB\"",
+        "kind = \"htsim\"\nfile = \"a.cm\"\nstart = \"5 us\"\npriority = 4\n[[traffic]]\nname = \"other\"\nkind = \"hpcc\"\nfile = \"b.txt\"",
+    );
+    let mut run = read(&text).unwrap().begin().unwrap();
+    assert_eq!(run.finish(&mut ()), Ended::Done);
+    let flows: Vec<_> = run
+        .flows()
+        .map(|(_, name, flow, found)| {
+            (name.to_owned(), flow.bytes.0, flow.priority.number(), found.started.unwrap(), found.delivered.unwrap())
+        })
+        .collect();
+    let sent: Vec<_> = flows.iter().map(|(name, bytes, priority, ..)| (name.as_str(), *bytes, *priority)).collect();
+    assert_eq!(sent, [("htsim", 5_000, 4), ("htsim", 7_000, 4), ("other", 4_000, 3), ("other", 6_000, 5)]);
+    // The file's microsecond and the traffic's five; what a trigger starts has its own time.
+    assert_eq!(flows[0].3, Time::us(6));
+    assert_eq!(flows[1].3, flows[0].4);
+    assert_eq!((flows[2].3, flows[3].3), (Time::us(1), Time::us(2)));
+    let wrong = |from: &str, to: &str| read(&text.replace(from, to)).unwrap_err().to_string();
+    assert_eq!(wrong("a.cm", "c.cm"), "line 9: c.cm: there is no such file");
+    assert_eq!(
+        wrong("file = \"a.cm\"", "files = \"a.cm\""),
+        "line 7: [[traffic]] needs file, such as file = \"flows.cm\"; is it meant by \"files\"?"
+    );
+    assert!(
+        wrong("\"b.txt\"", "\"a.cm\"").starts_with("line 15: a.cm: line 1: "),
+        "{}",
+        wrong("\"b.txt\"", "\"a.cm\"")
+    );
+    assert!(wrong("hosts = 4", "hosts = 2").contains("a.cm: "), "{}", wrong("hosts = 4", "hosts = 2"));
+    assert_eq!(
+        wrong("\"other\"", "\"other\"\npriority = 3"),
+        "line 14: priority: a hpcc file has that of each flow; leave it out"
+    );
+    assert!(Scenario::parse(&text).unwrap_err().to_string().contains("a.cm: no file can be read from here"));
+}
+
+#[test]
+fn cables_fail_as_a_text_says() {
+    let with =
+        |fault: &str| format!("{SMALL}[nic]\ntimeout = \"20 us\"\nretries = 7\n[[fault]]\nlink = \"h0\"\n{fault}\n");
+    let flow = |run: &Run| run.flows().next().map(|(_, _, _, flow)| (flow.delivered.unwrap(), flow.resent)).unwrap();
+    let whole = flow(&played(SMALL));
+    let cut = flow(&played(&with("kind = \"cut\"\nat = \"2 us\"\nuntil = \"60 us\"")));
+    assert!(cut.0 > Time::us(60) && cut.1 > 0, "{cut:?}");
+    let flap = played(&with("kind = \"flap\"\nat = \"2 us\"\ndown = \"3 us\"\nevery = \"10 us\"\ntimes = 2"));
+    assert!(flap.simulation().totals().broken > 0 && flow(&flap).1 > 0);
+    let errors = played(&with("kind = \"errors\"\none_in = 200000"));
+    assert!(errors.simulation().totals().broken > 0);
+    assert_eq!(played(&with("kind = \"errors\"\none_in = 10\nat = \"1 s\"")).simulation().totals().broken, 0);
+    // 100 kB at 1 Gb/s take 800 us, but for what the first microsecond has carried.
+    let slow = flow(&played(&with("kind = \"throttle\"\nrate = \"1 Gb/s\"\nat = \"1 us\"").replace("20 us", "20 ms")));
+    assert!(slow.0 > Time::us(700) && whole.0 < Time::us(60), "{slow:?} {whole:?}");
+    let scenario = Scenario::parse(&with("kind = \"cut\"\n[detection]\ninterval = \"10 us\"\nmisses = 2")).unwrap();
+    assert_eq!(scenario.settings.detection.time(), Time::us(20));
+    let first = |fault: &str| faults(&with(fault)).swap_remove(0);
+    assert_eq!(first(""), "14: [[fault]] needs a kind, one of cut, errors, flap, throttle");
+    assert_eq!(
+        first("kind = \"cat\""),
+        "16: kind = \"cat\" is not known; it is one of cut, errors, flap, throttle; did you mean \"cut\"?"
+    );
+    assert_eq!(
+        first("kind = \"cut\"\nuntill = \"1 us\""),
+        "17: unknown key \"untill\" in [[fault]]; did you mean \"until\"?"
+    );
+    assert_eq!(first("kind = \"cut\"\nat = \"2 us\"\nuntil = \"1 us\""), "18: until is not later than at");
+    assert_eq!(first("kind = \"errors\""), "14: [[fault]] needs one_in, such as one_in = 10000000");
+    assert_eq!(first("kind = \"throttle\"\nrate = \"1 Tb/s\""), "17: rate is more than the 100Gb/s of the cable");
+    assert_eq!(first("kind = \"flap\"\ndown = \"1 us\"\ntimes = 0"), "18: times is 0; it must be from 1 to 100000");
+    let many =
+        "kind = \"flap\"\ndown = \"1 us\"\nevery = \"2 us\"\ntimes = 100000\n[[fault]]\nlink = \"h0\"\n".repeat(3);
+    assert_eq!(
+        first(&format!("{many}kind = \"cut\"")),
+        "26: up to here 600000 things happen to cables; a scenario may have 400000"
+    );
+    let nowhere = with("kind = \"cut\"").replace("\"h0\"", "\"h9\"");
+    assert!(faults(&nowhere)[0].starts_with("15: \"h9\" is no link"), "{:?}", faults(&nowhere));
+}

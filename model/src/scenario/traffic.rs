@@ -1,9 +1,13 @@
-//! `[[traffic]]`: who sends what to whom. A pattern, or a collective of [`collective::KINDS`].
+//! `[[traffic]]`: who sends what to whom. A pattern, a collective of [`collective::KINDS`], or a flow file of
+//! [`format::FORMATS`].
 
+use super::Files;
 use super::reader::{Doc, Keys, Node};
 use super::value::Value;
 use crate::collective::{self, Job, Shape};
+use crate::format;
 use crate::rng::mix;
+use crate::table::Id;
 use crate::topology::{HostId, Topology};
 use crate::units::{Bytes, Priority, Rate, Time};
 use crate::workload::pattern::{self, Poisson, Sizes};
@@ -42,6 +46,13 @@ pub enum Kind {
         rate: Rate,
         /// For how long.
         time: Time,
+    },
+    /// A flow file of another simulator. Its sizes and starts count, and its lanes.
+    File {
+        /// One of [`format::FORMATS`].
+        format: &'static str,
+        /// What it says.
+        load: Workload,
     },
     /// A collective, and compute time before each of its rounds.
     Collective {
@@ -93,6 +104,7 @@ impl Traffic {
             Kind::Permutation(among) => among.len() as u64,
             Kind::Poisson { arrivals, .. } => arrivals.most as u64,
             Kind::Background { .. } => 1,
+            Kind::File { load, .. } => load.flows().len().max(load.waits().len() / 32) as u64,
             // A ring sends n times in each of 2(n-1) steps; a tree 2n times for each piece.
             // All of one round wait for all that their host received in the round before.
             Kind::Collective { ranks, kind, .. } if kind.name == "all_to_all" && self.rounds > 1 => {
@@ -144,6 +156,25 @@ impl Traffic {
             }
             Kind::Poisson { among, arrivals } => {
                 arrivals.add(load, among, seed);
+            }
+            Kind::File { format, load: file } => {
+                load.append(file);
+                let mut waits: Vec<bool> = vec![false; file.flows().len()];
+                for wait in file.waits() {
+                    if let Some(waits) = waits.get_mut(wait.flow.row()) {
+                        *waits = true;
+                    }
+                }
+                for (id, waits) in (first..).map(FlowId).zip(waits) {
+                    let flow = load.flow_mut(id);
+                    // What waits starts behind what it waits for, however late that is.
+                    flow.after += if waits { Time::ZERO } else { self.start };
+                    flow.limit = self.limit;
+                    if *format != "hpcc" {
+                        flow.priority = self.priority;
+                    }
+                }
+                return;
             }
             Kind::Background { pair, rate, time } => {
                 pattern::background(load, *pair, *rate, *time, self.priority);
@@ -205,11 +236,11 @@ impl Value for Hosts {
 }
 
 /// Reads all entries.
-pub(super) fn traffic(all: Vec<Keys<'_>>, fabric: &Topology) -> Vec<Traffic> {
+pub(super) fn traffic(all: Vec<Keys<'_>>, fabric: &Topology, files: Files<'_>) -> Vec<Traffic> {
     let mut traffic = Vec::new();
     let mut flows = 0_u64;
     for keys in all {
-        let Some(one) = entry(&keys, fabric) else { continue };
+        let Some(one) = entry(&keys, fabric, files) else { continue };
         flows = flows.saturating_add(one.flows());
         if flows > MOST {
             keys.fault(format!("up to here the traffic has {flows} flows; a scenario may have {MOST}"));
@@ -221,8 +252,9 @@ pub(super) fn traffic(all: Vec<Keys<'_>>, fabric: &Topology) -> Vec<Traffic> {
     traffic
 }
 
-fn entry(keys: &Keys<'_>, fabric: &Topology) -> Option<Traffic> {
+fn entry(keys: &Keys<'_>, fabric: &Topology, files: Files<'_>) -> Option<Traffic> {
     let mut names: Vec<&'static str> = PATTERNS.to_vec();
+    names.extend(format::FORMATS);
     names.extend(collective::KINDS.iter().map(|kind| kind.name));
     names.sort_unstable();
     if keys.node("kind").is_none() {
@@ -257,12 +289,22 @@ fn entry(keys: &Keys<'_>, fabric: &Topology) -> Option<Traffic> {
             let (rate, time) = (keys.need("rate", "\"10 Gb/s\"")?, keys.need("time", "\"1 ms\"")?);
             Kind::Background { pair, rate, time }
         }
+        word if format::FORMATS.contains(&word) => Kind::File { format: word, load: file(keys, word, fabric, files)? },
         _ => collective_of(keys, collective::Kind::named(word)?, among()?),
     };
-    let sized = !matches!(kind, Kind::Poisson { .. } | Kind::Background { .. });
+    let sized = !matches!(kind, Kind::Poisson { .. } | Kind::Background { .. } | Kind::File { .. });
     let bytes = if sized { keys.need("bytes", "\"1 MB\"")? } else { Bytes(1) };
     let mut traffic = Traffic::new(keys.get("name").unwrap_or_else(|| word.to_owned()), kind, bytes);
     keys.set("start", &mut traffic.start);
+    // Flow files have some things themselves.
+    let said: &[&'static str] = match traffic.kind {
+        Kind::File { format: "hpcc", .. } => &["lane", "priority"],
+        Kind::File { .. } => &["lane"],
+        _ => &[],
+    };
+    for key in said.iter().copied().filter(|key| keys.node(key).is_some()) {
+        keys.fault_at(key, format!("{key}: a {word} file has that of each flow; leave it out"));
+    }
     keys.set("lane", &mut traffic.lane);
     keys.set("priority", &mut traffic.priority);
     keys.set("limit", &mut traffic.limit);
@@ -270,6 +312,32 @@ fn entry(keys: &Keys<'_>, fabric: &Topology) -> Option<Traffic> {
         keys.set_some("rounds", &mut traffic.rounds);
     }
     Some(traffic)
+}
+
+/// The flows of a file that is named.
+fn file(keys: &Keys<'_>, format: &str, fabric: &Topology, files: Files<'_>) -> Option<Workload> {
+    let name: String = keys.need("file", "\"flows.cm\"")?;
+    let short = super::reader::short(&name);
+    let no = |why: String| {
+        keys.fault_at("file", format!("{short}: {why}"));
+        None
+    };
+    let text = match files(&name) {
+        Ok(text) => text,
+        Err(why) => return no(why),
+    };
+    let read = match format {
+        "htsim" => format::htsim::read(&text).map(|matrix| matrix.load),
+        _ => format::hpcc::read(&text),
+    };
+    let load = match read {
+        Ok(load) => load,
+        Err(error) => return no(error.to_string()),
+    };
+    match load.check(fabric.hosts()) {
+        Ok(()) => Some(load),
+        Err(error) => no(error.to_string()),
+    }
 }
 
 fn poisson(keys: &Keys<'_>, fabric: &Topology) -> Option<Poisson> {
@@ -306,6 +374,7 @@ mod tests {
 
     #[test]
     fn no_collective_has_a_patterns_name() {
+        assert!(format::FORMATS.iter().all(|name| !PATTERNS.contains(name) && collective::Kind::named(name).is_none()));
         assert!(collective::KINDS.iter().all(|kind| !PATTERNS.contains(&kind.name)));
     }
 }

@@ -3,7 +3,8 @@
 //! All ports of a switch share one pool. A frame is on account of the port and priority it came in by. In a lossless
 //! priority that account may grow to `alpha` x what is free of the pool (dynamic thresholds: Choudhury, Hahne 1998); at
 //! that point the other end is told to stop (XOFF), and what still comes stands in the port's own headroom. It is let go
-//! (XON) when the headroom is empty and the account a bit below the threshold. In other priorities the same rule bounds the
+//! (XON) when the headroom is empty and the account a bit below the threshold. Or the headroom is granted beforehand, as
+//! credits, and nobody need be stopped ([`Link`]; `engine::credit` has their way). In other priorities the same rule bounds the
 //! queue that a frame goes to, and what does not fit is dropped.
 
 use crate::units::{Bytes, Metres, Rate, Time};
@@ -22,6 +23,17 @@ pub enum Headroom {
     None,
 }
 
+/// How a switch keeps what comes in by a lossless priority within its buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Link {
+    /// PFC: whoever sends is told to stop.
+    #[default]
+    Pfc,
+    /// Credits, as InfiniBand has them (SYSTEMS C13): whoever sends may send no more than the headroom, which is granted to
+    /// it, and needs no pool.
+    Credits,
+}
+
 /// The buffer of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buffer {
@@ -29,7 +41,10 @@ pub struct Buffer {
     pub per_port: Bytes,
     /// What one account may have of the free pool, in 256ths.
     pub alpha_256: u32,
-    /// Headroom of every port and lossless priority.
+    /// What keeps the other end of a lossless priority from sending too much.
+    pub link: Link,
+    /// Headroom of every port and lossless priority; with [`Link::Credits`] what is granted to the other end. An exact one is
+    /// then just what keeps the line full.
     pub headroom: Headroom,
     /// How far below its threshold an account must fall before XON.
     pub hysteresis: Bytes,
@@ -38,12 +53,13 @@ pub struct Buffer {
 }
 
 impl Default for Buffer {
-    /// Half a megabyte a port (SYSTEMS F9), an eighth of what is free for one account (the DCQCN paper, section 4, has
-    /// the dynamic threshold with 8 in the denominator's place), exact headroom, XON two frames lower.
+    /// Half a megabyte a port (SYSTEMS F9), an eighth of what is free for one account (the DCQCN paper has the
+    /// dynamic threshold with 8 in the denominator's place), exact headroom, XON two frames lower.
     fn default() -> Self {
         Self {
             per_port: Bytes(500_000),
             alpha_256: 32,
+            link: Link::Pfc,
             headroom: Headroom::Exact { percent: 100 },
             hysteresis: Bytes(8_192),
             response: Time::ZERO,

@@ -13,7 +13,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::State;
-use crate::engine::packet::PacketId;
 use crate::engine::port::Held;
 use crate::table::Table;
 use crate::topology::{NodeId, PortId, SwitchId, Topology};
@@ -193,12 +192,10 @@ impl State {
     fn shares(&self, queues: &BTreeSet<Queue>) -> Shares {
         let mut shares = Shares::new();
         for queue in queues {
-            let mut id = self.ports[queue.port].queues[queue.priority].list.head;
-            while id != PacketId::NONE {
+            for id in self.standing(*queue) {
                 let packet = &self.packets[id];
                 let account = Queue { port: packet.ingress, priority: packet.came };
                 *shares.entry(account).or_default().entry(*queue).or_default() += u64::from(packet.size);
-                id = packet.next;
             }
         }
         shares
@@ -208,7 +205,10 @@ impl State {
     fn waits(&self, queue: Queue, shares: &Shares, stuck: &BTreeSet<Queue>) -> bool {
         let account = self.account(queue);
         let held = self.held[account.port][account.priority];
-        if !held.stopped() || self.ports[account.port].due.has(account.priority) || self.deadlocks.aloft[queue.port] > 0
+        let limit = self.credits.limit(queue.port);
+        if (limit.is_none() && !held.stopped())
+            || self.ports[account.port].due.has(account.priority)
+            || self.deadlocks.aloft[queue.port] > 0
         {
             return false;
         }
@@ -218,6 +218,9 @@ impl State {
             left(self.held[account.port][account.priority], stays)
         };
         let (shared, room) = left(&account);
+        if let Some(limit) = limit {
+            return !self.credits.fits(room, limit);
+        }
         if room > 0 {
             return true;
         }

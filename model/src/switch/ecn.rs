@@ -1,4 +1,4 @@
-//! ECN marking by the length of the queue (RED as DCQCN uses it: Zhu et al., SIGCOMM 2015, section 3, figure 5).
+//! ECN marking by the length of the queue (RED as DCQCN uses it: Zhu et al., SIGCOMM 2015).
 
 use crate::table::id;
 use crate::units::{Bytes, Rate};
@@ -27,14 +27,14 @@ pub struct Marking {
 }
 
 impl Default for Marking {
-    /// The paper's: 5 KB, 200 KB, 1 % (SIGCOMM 2015, section 5.2), at every rate.
+    /// The paper's: 5 KB, 200 KB, 1 % (SIGCOMM 2015), at every rate.
     fn default() -> Self {
         Self { kmin: Bytes(5_000), kmax: Bytes(200_000), pmax_ppm: 10_000, per: None }
     }
 }
 
 impl Marking {
-    /// As production fabrics are said to mark: 100 KB, 400 KB, 20 %, for each 25 Gb/s (HPCC, SIGCOMM 2019, section 5.1).
+    /// As production fabrics are said to mark: 100 KB, 400 KB, 20 %, for each 25 Gb/s (HPCC, SIGCOMM 2019).
     #[must_use]
     pub const fn production() -> Self {
         Self { kmin: Bytes(100_000), kmax: Bytes(400_000), pmax_ppm: 200_000, per: Some(Rate::gbps(25)) }

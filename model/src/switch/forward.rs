@@ -5,6 +5,7 @@ use crate::engine::eyes::Eyes;
 use crate::engine::packet::{Packet, PacketId};
 use crate::switch::deadlock::Queue;
 use crate::switch::ecn::{At, RampId};
+use crate::switch::voq::Queues;
 use crate::topology::{NodeId, PortId, SwitchId};
 use crate::units::{Priorities, Priority};
 
@@ -18,6 +19,7 @@ impl State {
         };
         let hops = self.fabric.next_hops(node, to);
         if hops.count == 0 {
+            self.give_back(ingress, came, self.packets[id].size);
             return self.lose(id);
         }
         let out = if hops.count > 1 {
@@ -41,12 +43,19 @@ impl State {
             priority = lanes.down;
             self.packets[id].priority = priority;
         }
-        if self.pfc.alarmed > 0 && self.bars(Queue { port: out, priority }, id) {
-            return;
+        if self.pfc.alarmed > 0 {
+            let size = self.packets[id].size;
+            if self.bars(Queue { port: out, priority }, id) {
+                return self.give_back(ingress, came, size);
+            }
         }
         let port = &self.ports[out];
         if port.idle(self.now) && port.waiting.is_empty() && port.due.is_empty() && !port.paused.has(priority) {
-            return self.transmit(out, id);
+            self.transmit(out, id);
+            if self.credits.any() {
+                self.give_back(ingress, came, self.packets[id].size);
+            }
+            return;
         }
         self.packets[id].came = came;
         if !self.admit(ingress, out, switch, id) {
@@ -56,7 +65,12 @@ impl State {
             self.mark(out, id);
         }
         let port = &mut self.ports[out];
-        port.enqueue(&mut self.packets, id);
+        if self.settings.switch.queues == Queues::Virtual && port.waiting.has(priority) {
+            self.voqs.push(&mut self.packets, Queue { port: out, priority }, id);
+            port.join(priority, self.packets[id].size);
+        } else {
+            port.enqueue(&mut self.packets, id);
+        }
         if port.paused.has(priority) {
             self.look(Queue { port: out, priority });
         } else {
@@ -83,8 +97,11 @@ impl State {
         let threshold = pool.threshold(buffer.alpha_256);
         let lossless = self.settings.switch.lossless.has(priority);
         if !lossless {
-            let queue = self.ports[out].queues[leaves].bytes + size;
-            if queue > threshold || pool.used + size > pool.size {
+            let queue = match self.settings.switch.queues {
+                Queues::Output => self.ports[out].queues[leaves].bytes,
+                Queues::Virtual => self.voqs.bytes(Queue { port: out, priority: leaves }, ingress),
+            };
+            if queue + size > threshold || pool.used + size > pool.size {
                 return false;
             }
             pool.used += size;
@@ -92,6 +109,11 @@ impl State {
             return true;
         }
         let held = &mut self.held[ingress][priority];
+        if self.credits.grant(ingress).is_some() {
+            held.set(held.room() + size, false);
+            self.tell(ingress, priority);
+            return true;
+        }
         let fits = held.room() == 0 && held.shared + size <= threshold && pool.used + size <= pool.size;
         if fits {
             held.shared += size;
@@ -121,6 +143,11 @@ impl State {
         let pool = &mut self.pools[switch];
         pool.used -= from_shared;
         if !held.stopped() {
+            // Without a stop only what was granted stands there.
+            if from_room > 0 {
+                held.set(held.room() - from_room, false);
+                self.give_back(ingress, priority, size as u32);
+            }
             return;
         }
         let room = held.room() - from_room;
@@ -145,6 +172,11 @@ impl State {
         let (ingress, node, came, size) = (packet.ingress, packet.node, packet.came, u64::from(packet.size));
         queue.bytes -= size;
         port.queued -= size;
+        if self.settings.switch.queues == Queues::Virtual
+            && let Some(next) = self.voqs.pop(&self.packets, Queue { port: at, priority })
+        {
+            queue.list.push(&mut self.packets, next);
+        }
         if queue.list.is_empty() {
             port.deficits[priority] = 0;
             port.waiting = port.waiting.without(Priorities(priority.bit()));

@@ -1,4 +1,4 @@
-//! Switches: a shared buffer, queues by priority, ECN marking and PFC.
+//! Switches: a shared buffer, queues by priority (at the output, or virtual ones: [`voq`]), ECN marking and PFC.
 //!
 //! A frame that finds its way out free passes through and touches no buffer. Any other is admitted on account of the port
 //! and priority by which it came in ([`buffer`]), waits in its queue, and is given back when its own sending begins.
@@ -9,13 +9,15 @@ pub mod ecn;
 mod forward;
 pub mod lanes;
 pub mod scheduler;
+pub mod voq;
 pub mod watchdog;
 
-pub use buffer::{Buffer, Headroom};
+pub use buffer::{Buffer, Headroom, Link};
 pub use deadlock::Deadlock;
 pub use ecn::Marking;
 pub use lanes::Lanes;
 pub use scheduler::Scheduler;
+pub use voq::Queues;
 pub use watchdog::Watchdog;
 
 use crate::units::{Priorities, Priority};
@@ -28,7 +30,7 @@ pub struct Settings {
     /// Buffers by tier where they differ, as deep ones of a spine do (SYSTEMS F2): the first is tier 1's; tiers beyond the
     /// list have its last. Empty: all have `buffer`.
     pub tiers: Vec<Buffer>,
-    /// Priorities with PFC; the others drop what does not fit.
+    /// Priorities with PFC or credits ([`Buffer::link`]); the others drop what does not fit.
     pub lossless: Priorities,
     /// ECN thresholds by tier: the first is tier 1's; tiers beyond the list have its last. Empty: no marking.
     pub marking: Vec<Marking>,
@@ -36,6 +38,8 @@ pub struct Settings {
     pub marked: Priorities,
     /// Where a packet is marked.
     pub mark_at: ecn::At,
+    /// Where frames wait.
+    pub queues: Queues,
     /// Who sends first.
     pub scheduler: Scheduler,
     /// Priorities that change where frames turn down; `None`: frames keep theirs.
@@ -67,6 +71,7 @@ impl Default for Settings {
             marking: vec![Marking::default()],
             marked: roce,
             mark_at: ecn::At::Dequeue,
+            queues: Queues::Output,
             scheduler: Scheduler::default(),
             lanes: None,
             // As long as can be said: 335 us at 100 Gb/s.

@@ -198,7 +198,7 @@ impl State {
         port.queued -= gone.bytes;
         port.waiting = port.waiting.without(Priorities(queue.priority.bit()));
         port.deficits[queue.priority] = 0;
-        while let Some(id) = gone.list.pop(&self.packets) {
+        while let Some(id) = gone.list.pop(&self.packets).or_else(|| self.voqs.pop(&self.packets, queue)) {
             let Packet { ingress, node, came, size, .. } = self.packets[id];
             self.release(ingress, node, came, u64::from(size));
             self.drop_at(queue, id);

@@ -1,7 +1,7 @@
 //! AI Zones (SYSTEMS F2, F3): leaves (RTSW) and deep-buffer spines (CTSW) make a zone; aggregation switches (ATSW) join
 //! zones, over-subscribed.
 //!
-//! After Gangidi et al.: "RDMA over Ethernet for distributed AI training at Meta scale", SIGCOMM 2024, section 3.
+//! After Gangidi et al.: "RDMA over Ethernet for distributed AI training at Meta scale", SIGCOMM 2024.
 
 use super::{Cable, Covers, Error, HostId, Plan, Switch, Topology, at_least, uplinks};
 

@@ -1,6 +1,6 @@
 //! DCQCN's fixed points, and where it has none.
 //!
-//! The fluid model of Zhu et al. (SIGCOMM 2015, section 4; in the form of "ECN or Delay", CoNEXT 2016, section 3) has one
+//! The fluid model of Zhu et al. (SIGCOMM 2015; in the form of "ECN or Delay", CoNEXT 2016) has one
 //! fixed point for N flows at a bottleneck: the marking probability that balances cuts and increases, and the queue at
 //! which RED gives it. A packet simulation sits somewhat above it, since marks and CNPs come in lumps. Feedback that is slow
 //! against the queue makes it swing.

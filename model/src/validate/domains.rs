@@ -1,7 +1,8 @@
 //! Hierarchical congestion control (SYSTEMS C5) against PFC alone and DCQCN, on the same storm.
 
-use super::{Check, Error, Verdict, ports, settings};
+use super::{Check, Error, Verdict, finish, last, ports, settings};
 use crate::cc::{self, hierarchical};
+use crate::collective::{self, Job, Shape};
 use crate::engine::Simulation;
 use crate::switch::Marking;
 use crate::topology::{Cable, Clos2, HostId, PortId};
@@ -18,16 +19,27 @@ pub(super) const CHECKS: &[Check] = &[
               full, the others starve. Under hierarchical control the busy leaf's marks come from tier 1 alone, with a high alpha, so \
               that only the queue pairs that pass it slow down until their sum fits. Utilisation is the mean of the \
               rack's eight ports from 20 to 40 ms. DCQCN with the same marks does as well: the size is that of any control \
-              that works against none. With 32 flows of 3 Gb/s a window has 5 packets: its share is coarse, and CNPs do \
-              not come to rest.",
+              that works against none.",
         run: storm,
     },
     Check {
-        name: "C5: fewer CNPs than DCQCN in a steady state",
-        source: "SYSTEMS C5: CNPs near zero claimed",
-        how: "The same fabric without the incast: 56 queue pairs share eight uplinks by hash, so that some carry more than \
-              others. Both controls fill the ports; DCQCN's CNPs answer every marked packet (one in 50 us), those of the \
-              domains only a share above T_d.",
+        name: "C5: no CNPs while marks stay below T_d",
+        source: "SYSTEMS C5: CNPs near zero in a steady state claimed",
+        how: "Two rounds of all-to-all, 16 MB a host, under twice as many spines as hosts in a rack, marking from 20 KB to 1 MB up to 10%. \
+              Bursts meet now and then and a few hundred packets are marked, but nothing stays full. DCQCN answers nearly \
+              every mark with a CNP; a domain's share never comes near T_d, so no CNP is sent at all, and the collective takes as \
+              long. This needs shares that are told from enough packets: where a window's few are all there is, one mark is \
+              a large share, and most marks are answered as DCQCN does.",
+        run: calm,
+    },
+    Check {
+        name: "C5: fewer CNPs than DCQCN where uplinks stay overloaded",
+        source: "SYSTEMS C5: CNPs near zero in a steady state claimed",
+        how: "The fabric of the storm without the incast: 56 queue pairs share eight uplinks by hash, so that some carry more than \
+              others for ever. Both controls fill the ports. Near zero is not reached, and the description has nothing that could \
+              reach it: rates rise as long as a domain is calm, only a CNP takes them back, and a cut is alpha P R. So each queue pair \
+              needs a CNP whenever its rises add up to that: their number follows the slope, which is not published. \
+              It is shown for the declared one and an eighth of it, which fills the ports as well but comes back later.",
         run: steady,
     },
     Check {
@@ -123,21 +135,69 @@ fn storm() -> Result<Verdict, Error> {
     })
 }
 
+/// CNPs of an all-to-all, the packets that were marked, and when it was over.
+fn all_to_all(cc: cc::Settings) -> Result<(u64, u64, Time), Error> {
+    let cable = Cable::new(Rate::gbps(100), Time::us(1));
+    let fabric = Clos2 { leaves: 8, spines: 16, hosts_per_leaf: 8, parallel: 1, host: cable, spine: cable }.build()?;
+    let mut load = Workload::new();
+    let like = Flow::new(HostId(0), HostId(0), Bytes(1));
+    let mut job = Job::new(&mut load, (0..64).map(HostId).collect(), like);
+    job.shape = Shape { per_server: 1, inside: None, ..Shape::default() };
+    for _ in 0..2 {
+        collective::all_to_all::play(&mut job, Bytes(16_000_000));
+    }
+    let mut settings = settings(4_096, cc);
+    let marking = Marking { kmin: Bytes(20_000), kmax: Bytes(1_000_000), pmax_ppm: 100_000, per: None };
+    settings.switch.marking = vec![marking];
+    let run = finish(fabric, &load, settings)?;
+    Ok((run.totals().cnps, run.totals().marks, last(&run)))
+}
+
+fn calm() -> Result<Verdict, Error> {
+    let coarse = hierarchical::Settings { sample: 1, ..hierarchical::Settings::default() };
+    let ours = all_to_all(cc::Settings::Hierarchical(hierarchical::Settings::default()))?;
+    let coarse = all_to_all(cc::Settings::Hierarchical(coarse))?;
+    let dcqcn = all_to_all(dcqcn())?;
+    let ms = |time: Time| time.seconds() * 1e3;
+    Ok(Verdict {
+        target: String::from("none for hundreds of marks, where DCQCN sends half as many or more; ends within 1%"),
+        measured: format!(
+            "hierarchical {} CNPs for {} marks in {:.2} ms ({} for {} if windows end by time alone), DCQCN {} for {} in {:.2} ms",
+            ours.0,
+            ours.1,
+            ms(ours.2),
+            coarse.0,
+            coarse.1,
+            dcqcn.0,
+            dcqcn.1,
+            ms(dcqcn.2)
+        ),
+        pass: ours.0 == 0 && ours.1 >= 200 && dcqcn.0 * 2 >= dcqcn.1 && ms(ours.2) <= 1.01 * ms(dcqcn.2),
+    })
+}
+
 fn steady() -> Result<Verdict, Error> {
-    let ours = play(cc::Settings::Hierarchical(hierarchical::Settings::default()), 0)?;
+    let set = hierarchical::Settings::default();
+    let ours = play(cc::Settings::Hierarchical(set), 0)?;
+    let slow = play(cc::Settings::Hierarchical(hierarchical::Settings { gain: set.gain / 8.0, ..set }), 0)?;
     let (none, dcqcn) = (play(none(), 0)?, play(dcqcn(), 0)?);
     Ok(Verdict {
-        target: String::from("the seven ports 95% full or more, with two thirds of DCQCN's CNPs or less"),
+        target: String::from(
+            "the seven ports 95% full or more, with half of DCQCN's CNPs or less, an eighth with an eighth of the slope",
+        ),
         measured: format!(
-            "hierarchical {:.0}% with {:.0} CNPs a ms, DCQCN {:.0}% with {:.0}; PFC alone {:.0}% with {:.0} pauses a ms",
+            "hierarchical {:.0}% with {:.1} CNPs a ms ({:.0}% with {:.1} at an eighth of the slope), DCQCN {:.0}% with {:.1}; \
+             PFC alone {:.0}% with {:.0} pauses a ms",
             ours.others * 100.0,
             ours.cnps,
+            slow.others * 100.0,
+            slow.cnps,
             dcqcn.others * 100.0,
             dcqcn.cnps,
             none.others * 100.0,
             none.pauses
         ),
-        pass: ours.others >= 0.95 && ours.cnps * 3.0 <= dcqcn.cnps * 2.0,
+        pass: ours.others.min(slow.others) >= 0.95 && ours.cnps * 2.0 <= dcqcn.cnps && slow.cnps * 8.0 <= dcqcn.cnps,
     })
 }
 

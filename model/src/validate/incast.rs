@@ -45,7 +45,7 @@ fn load() -> Workload {
 /// Marking as each control has it in its own publication, at 100 Gb/s.
 fn marking(cc: &cc::Settings) -> Marking {
     match cc {
-        // One threshold: 30 KB for each 10 Gb/s (HPCC, SIGCOMM 2019, section 5.1, for its DCTCP).
+        // One threshold: 30 KB for each 10 Gb/s (HPCC, SIGCOMM 2019, for its DCTCP).
         cc::Settings::Dctcp(_) => {
             Marking { kmin: Bytes(30_000), kmax: Bytes(30_000), pmax_ppm: 1_000_000, per: Some(Rate::gbps(10)) }
         }

@@ -6,8 +6,8 @@ use crate::engine::faults::{Detection, Fault, What};
 use crate::engine::{Settings, Simulation};
 use crate::nic::Recovery;
 use crate::routing;
-use crate::switch::Headroom;
 use crate::switch::buffer::driver_xoff;
+use crate::switch::{Headroom, Link};
 use crate::topology::{Cable, Clos2, Dumbbell, HostId, Star, SwitchId};
 use crate::units::{Bytes, Metres, Rate, Time};
 use crate::wire;
@@ -41,6 +41,20 @@ pub(super) const CHECKS: &[Check] = &[
         how: "Two leaves, two spines, one pinned flow; its uplink is cut at 1 ms; retries every 5 ms.",
         run: failover,
     },
+    Check {
+        name: "C13: credits carry their grant in a round trip",
+        source: "closed form: min(line, credits x frame / round trip)",
+        how: "One flow at 100 Gb/s in 1,000-byte packets over two cables of 2 us; the switch grants room for a few frames to a whole \
+              bandwidth-delay product. A frame's credit is back when it has been sent and has come, and the word of it too.",
+        run: credits,
+    },
+    Check {
+        name: "C13: credits against PFC",
+        source: "SYSTEMS C13: parity 95-98% in one account, equivalent after tuning in another",
+        how: "Eight into one over a trunk, 100 Gb/s, 4 KiB packets; the exact headroom of PFC as the grant. Credits cost their own \
+              frames: one for each that passes a switch.",
+        run: parity,
+    },
     Check { name: "one loss, go-back-N", source: "closed form", how: LOSS, run: || loss(Recovery::GoBackN) },
     Check { name: "one loss, selective repeat", source: "closed form", how: LOSS, run: || loss(Recovery::Selective) },
 ];
@@ -48,6 +62,63 @@ pub(super) const CHECKS: &[Check] = &[
 const LOSS: &str = "A thousand packets of 1000 bytes at 100 Gb/s over two cables of 1 us; the hundredth is lost on the first. \
                     Going back repeats all that was begun until the NAK came: two and a round trip's worth. Selective repeat \
                     repeats one.";
+
+fn by_credits(mtu: u64, headroom: Headroom) -> Settings {
+    let mut settings = settings(mtu, cc::Settings::None(cc::none::Settings));
+    settings.switch.buffer.link = Link::Credits;
+    settings.switch.buffer.headroom = headroom;
+    settings
+}
+
+fn credits() -> Result<Verdict, Error> {
+    let cable = Cable::new(Rate::gbps(100), Time::us(2));
+    let (frame, longest) = (1_000 + u64::from(wire::HEADERS), 1_000 + u64::from(wire::HEADERS + wire::RETH));
+    let on_cable = |bytes: u64| cable.rate.time_for(Bytes(bytes + u64::from(wire::GAP))).0 as f64;
+    let round = on_cable(frame) + on_cable(u64::from(wire::CREDIT)) + 2.0 * cable.delay.0 as f64;
+    let (mut pass, mut words, mut targets) = (true, Vec::new(), Vec::new());
+    for frames in [1, 5, 20, 80] {
+        let mut settings = by_credits(1_000, Headroom::Fixed(Bytes(frames * longest)));
+        settings.nic.ack_every = u16::MAX;
+        let mut load = Workload::new();
+        load.add(Flow::new(HostId(0), HostId(1), Bytes(4_000_000)));
+        let run = finish(Star { hosts: 2, cable }.build()?, &load, settings)?;
+        // A frame may go as long as a longest one fits.
+        let at_once = (frames - 1) * longest / frame + 1;
+        let want = 8e3 * 1_000.0 / (round / at_once as f64).max(on_cable(frame));
+        let found = 8e12 * 4e6 / last(&run).0 as f64 / 1e9;
+        pass &= (found / want - 1.0).abs() < 0.03 && (run.totals().drops, run.totals().pauses) == (0, 0);
+        targets.push(format!("{want:.2}"));
+        words.push(format!("{found:.2}"));
+    }
+    Ok(Verdict {
+        target: format!("{} Gb/s by 1, 5, 20, 80 frames, within 3%; no drop, no pause", targets.join(", ")),
+        measured: format!("{} Gb/s", words.join(", ")),
+        pass,
+    })
+}
+
+fn parity() -> Result<Verdict, Error> {
+    let cable = Cable::new(Rate::gbps(100), Time::us(1));
+    let fabric = Dumbbell { left: 8, right: 1, trunks: 1, host: cable, trunk: cable }.build()?;
+    let mut load = Workload::new();
+    for src in 0..8 {
+        load.add(Flow::new(HostId(src), HostId(8), Bytes(4_000_000)));
+    }
+    let credits = finish(fabric.clone(), &load, by_credits(4_096, Headroom::Exact { percent: 100 }))?;
+    let pfc = finish(fabric, &load, settings(4_096, cc::Settings::None(cc::none::Settings)))?;
+    let share = last(&pfc).seconds() / last(&credits).seconds();
+    let (totals, paused) = (credits.totals(), pfc.totals().pauses);
+    Ok(Verdict {
+        target: String::from("95% of PFC's throughput or more; no drop, no pause"),
+        measured: format!(
+            "{:.1}%; {} drops and {} pauses beside PFC's {paused}",
+            share * 100.0,
+            totals.drops,
+            totals.pauses
+        ),
+        pass: share >= 0.95 && (totals.drops, totals.pauses) == (0, 0) && paused > 0,
+    })
+}
 
 fn xoff(gbps: u64, metres: u64, target: u64) -> Result<Verdict, Error> {
     let is = driver_xoff(Rate::gbps(gbps), Metres(metres), Bytes(9_216)).0;

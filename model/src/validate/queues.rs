@@ -13,21 +13,21 @@ use crate::workload::{Flow, Workload};
 pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "DCTCP's queue, 10G, 100 us, K = 65, N = 2",
-        source: "DCTCP, SIGCOMM 2010, section 3.3",
+        source: "DCTCP, SIGCOMM 2010",
         how: "Two long flows into one 10 Gb/s port over 100 us of round trip; the port marks every packet that finds more \
               than 65 packets waiting. The queue swings between K + N and A packets below it, A = 1/2 sqrt(2N(C RTT + K)).",
         run: dctcp,
     },
     Check {
         name: "HPCC's queue, 100G, N = 2",
-        source: "HPCC, SIGCOMM 2019, section 5",
+        source: "HPCC, SIGCOMM 2019",
         how: "Long flows into one 100 Gb/s port; every ACK tells what the port carries and holds, and the senders aim at 95% \
               of it, so that once the first burst is gone next to nothing waits.",
         run: || hpcc(2),
     },
     Check {
         name: "HPCC's queue, 100G, N = 16",
-        source: "HPCC, SIGCOMM 2019, section 5",
+        source: "HPCC, SIGCOMM 2019",
         how: "As with two flows.",
         run: || hpcc(16),
     },

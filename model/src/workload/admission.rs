@@ -71,6 +71,12 @@ impl Admitted {
         self.pieces[flow].clone().map(FlowId)
     }
 
+    /// One past the last piece of the first `flows` flows of the original workload.
+    #[must_use]
+    pub fn end(&self, flows: u32) -> u32 {
+        flows.checked_sub(1).map_or(0, |last| self.pieces[FlowId(last)].end)
+    }
+
     /// All clear-to-send messages.
     pub fn offers(&self) -> impl Iterator<Item = FlowId> + use<> {
         self.offers.clone().map(FlowId)
@@ -104,6 +110,13 @@ impl Admission {
                 return Err(Error::TooManyPieces { pieces: count, most: MOST });
             }
             let first = admitted.load.flows().len() as u32;
+            if flow.is_work() {
+                // It crosses no link and needs no buffer.
+                admitted.load.add(*flow);
+                admitted.pieces.push(first..first + 1);
+                count += 1;
+                continue;
+            }
             let mut left = flow.bytes.0;
             let mut n = 0;
             while left > 0 {
@@ -268,6 +281,24 @@ mod tests {
             let last = admitted.pieces(FlowId(1)).map(|id| run.flow(id).delivered).max().unwrap();
             assert!(first >= last, "{owner:?}: {first:?} {last:?}");
         }
+    }
+
+    /// A host's own work stays in the chain.
+    #[test]
+    fn work_needs_no_buffer() {
+        let mut load = load(&[(0, 1, 20_000)]);
+        let work = load.add(Flow::work(HostId(1), Time::us(50)));
+        let back = load.add(Flow::new(HostId(1), HostId(0), Bytes(20_000)));
+        load.wait(work, FlowId(0), Milestone::Delivered);
+        load.wait(back, work, Milestone::Delivered);
+        let admitted = ADMISSION.admit(&load).unwrap();
+        let fabric = Star { hosts: 2, cable: Cable::new(Rate::gbps(100), Time::us(1)) }.build().unwrap();
+        let mut run = Simulation::new(fabric, &admitted.load, Settings::default()).unwrap();
+        assert_eq!(run.run(), Status::Done);
+        let there = admitted.pieces(FlowId(0)).map(|id| run.flow(id).delivered).max().unwrap().unwrap();
+        let back = admitted.pieces(back).map(|id| run.flow(id).started).min().unwrap().unwrap();
+        assert_eq!(back, there + Time::us(50));
+        assert_eq!([1, 2, 3].map(|flows| admitted.end(flows)), [2, 3, 5]);
     }
 
     #[test]

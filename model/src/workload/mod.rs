@@ -115,6 +115,16 @@ impl Workload {
         self.flows.push(flow)
     }
 
+    /// Adds all of another workload, with its waits.
+    pub fn append(&mut self, other: &Self) {
+        let first = self.flows.len() as u32;
+        for flow in other.flows.rows() {
+            self.flows.push(*flow);
+        }
+        let moved = |id: FlowId| FlowId(first + id.0);
+        self.waits.extend(other.waits.iter().map(|wait| Wait { on: moved(wait.on), flow: moved(wait.flow), ..*wait }));
+    }
+
     /// A flow, to change.
     pub fn flow_mut(&mut self, id: FlowId) -> &mut Flow {
         &mut self.flows[id]

@@ -55,7 +55,7 @@ impl Sizes {
         }
     }
 
-    /// Web search (Alizadeh et al.: "Data center TCP", SIGCOMM 2010, figure 4, as the HPCC simulator has it in
+    /// Web search (Alizadeh et al.: "Data center TCP", SIGCOMM 2010, as the HPCC simulator has it in
     /// `WebSearch_distribution.txt`).
     #[must_use]
     pub fn web_search() -> Self {

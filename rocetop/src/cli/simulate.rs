@@ -99,6 +99,9 @@ impl FromStr for Tap {
 /// Bytes of a scenario that are read: the model refuses more than a mebibyte.
 const MOST: u64 = (1 << 20) + 1;
 
+/// Bytes of a flow file that are read: a hundred for each flow that a scenario may have.
+const MOST_OF_FLOWS: u64 = 100 << 20;
+
 /// Runs the command.
 ///
 /// # Errors
@@ -152,7 +155,9 @@ fn read(path: &Path) -> anyhow::Result<Scenario> {
     let Ok(text) = String::from_utf8(text) else {
         bail!("{name} is no scenario: it is not UTF-8 text; `rocetop simulate --help` shows one");
     };
-    Scenario::parse(&text).map_err(|Faults(faults)| {
+    // Files are named as they stand to the scenario's own.
+    let folder = path.parent().unwrap_or(Path::new(""));
+    Scenario::parse_with(&text, &mut |name| flow_file(&folder.join(name))).map_err(|Faults(faults)| {
         /// So many can be mended before the next run.
         const SHOWN: usize = 10;
         let mut lines: Vec<String> =
@@ -162,6 +167,17 @@ fn read(path: &Path) -> anyhow::Result<Scenario> {
         }
         anyhow::anyhow!(lines.join("\n"))
     })
+}
+
+/// The text of a flow file.
+fn flow_file(path: &Path) -> Result<String, String> {
+    let mut text = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(MOST_OF_FLOWS + 1).read_to_end(&mut text));
+    read.map_err(|error| format!("cannot be read ({error})"))?;
+    if text.len() as u64 > MOST_OF_FLOWS {
+        return Err(format!("it is larger than {} MB, more than any scenario's flows need", MOST_OF_FLOWS >> 20));
+    }
+    String::from_utf8(text).map_err(|_| "it is not UTF-8 text".to_owned())
 }
 
 /// Opens a file for a capture; neither the scenario nor a file that has one already.
