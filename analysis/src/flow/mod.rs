@@ -231,7 +231,11 @@ impl Flow {
             }
             Move::Behind => {
                 again = self.look_back(facts, traits, read, next);
-                sight = if again.request { Sight::Again } else { Sight::First };
+                sight = match again {
+                    Again { request: true, .. } => Sight::Again,
+                    Again { message: true, .. } => Sight::Rest,
+                    _ => Sight::First,
+                };
             }
         }
         if read || traits.has(Traits::ATOMIC_ETH) {
@@ -267,8 +271,11 @@ impl Flow {
         let mut again = Again::default();
         match self.seen.look(psn) {
             seen::Sight::Again => again.request = true,
-            // Inside a READ's range: the rest of that READ is asked for again, which is no new message.
-            seen::Sight::First if read && inside => again.message = true,
+            // Inside a READ's range: the rest of that READ is asked for again, which is no new message. Nobody asks for the
+            // rest of what has not begun to come, where that can be seen.
+            seen::Sight::First if read && inside && (self.peer == NONE || self.unacked - psn >= 0) => {
+                again.message = true;
+            }
             seen::Sight::First | seen::Sight::Skipped => {}
         }
         again.message |= again.request && traits.has(Traits::ENDS);

@@ -70,8 +70,11 @@ impl Flow {
         let facts = &packet.facts;
         let mark = Mark { frame: packet.frame, at: packet.at };
         if let Some(sight) = sight {
-            // A flood of single packets has no story to allocate for.
             if self.counters.tally.requests < 2 {
+                // A flood of single packets has no story to allocate for.
+                if self.counters.tally.packets > 1 && self.story.is_none() {
+                    self.story = Some(Box::new(self.begin(mark, telling.closely, 0)));
+                }
                 return;
             }
             let read = facts.opcode.operation() == Operation::READ_REQ;
@@ -108,15 +111,19 @@ impl Flow {
     /// The story, begun with the first request if it was not yet: it moved all but the `newest` bytes.
     #[inline(always)]
     fn story_from_first(&mut self, closely: bool, newest: u64) -> &mut Story {
-        let story = self.story.take().unwrap_or_else(|| Box::new(self.begin(closely, newest)));
+        let story = self.story.take().unwrap_or_else(|| Box::new(self.begin(self.first(), closely, newest)));
         self.story.insert(story)
     }
 
+    /// The flow's first packet. It is its first request where no story began with that: see [`Self::tell`].
+    fn first(&self) -> Mark {
+        Mark { frame: self.first_frame, at: self.counters.first }
+    }
+
     /// The story as the first request leaves it.
-    fn begin(&self, closely: bool, newest: u64) -> Story {
+    fn begin(&self, first: Mark, closely: bool, newest: u64) -> Story {
         let Opening { starts, ends, ack_req, .. } = self.opening;
-        let (psn, at) = (self.counters.first_psn, self.counters.first);
-        let first = Mark { frame: self.first_frame, at };
+        let (psn, at) = (self.counters.first_psn, first.at);
         let mut story = Story::starting(Stamp { psn, at, starts, ends, ack_req }, first, closely);
         let bytes = self.message_bytes.0.saturating_sub(newest);
         story.measure(psn, self.opening.part(u32::try_from(bytes).unwrap_or(u32::MAX), None));
@@ -148,7 +155,7 @@ impl Flow {
         };
         Some(match &self.story {
             Some(story) => story.report(&around, frame),
-            None => self.begin(false, 0).report(&around, frame),
+            None => self.begin(self.first(), false, 0).report(&around, frame),
         })
     }
 }

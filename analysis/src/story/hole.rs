@@ -5,6 +5,7 @@
 
 use rocetop_parsers::{Nanos, Psn};
 
+use super::report::Cause;
 use crate::event::FrameNo;
 
 /// A frame of the evidence.
@@ -51,6 +52,8 @@ pub(crate) struct Hole {
     restarts: u8,
     /// First packet of the last of them.
     restart: FrameNo,
+    /// Why the sender went back: of the last of them that began before anything came.
+    cause: Cause,
     /// One of its PSNs came alone, as it seems because it was asked for.
     pub(crate) alone: bool,
     /// The responder acknowledged all of it.
@@ -83,6 +86,7 @@ impl Hole {
             filled: None,
             restarts: 0,
             restart: FrameNo::default(),
+            cause: Cause::Unknown,
             alone: false,
             acked: false,
             fates: vec![(Fate::Out, 0); (len as usize).min(WIDEST)],
@@ -92,15 +96,24 @@ impl Hole {
     }
 
     /// A run of repeats that began with this packet comes to it.
-    pub(crate) fn reached(&mut self, begun: FrameNo) {
+    pub(crate) fn reached(&mut self, begun: FrameNo, cause: Cause) {
         if self.restart != begun {
             self.restart = begun;
             self.restarts = self.restarts.saturating_add(1);
+            if self.filled.is_none_or(|filled| begun <= filled.frame) {
+                self.cause = cause;
+            }
         }
     }
 
-    pub(crate) fn sent_again(&self) -> bool {
-        self.restarts != 0
+    /// Why it was sent again, if it was.
+    pub(crate) fn cause(&self) -> Option<Cause> {
+        match self.nak {
+            _ if self.restarts != 0 => Some(self.cause),
+            Some(_) if self.repeats != 0 => Some(Cause::Nak),
+            None if self.repeats != 0 => Some(Cause::Unknown),
+            _ => None,
+        }
     }
 
     pub(crate) fn end(&self) -> Psn {
@@ -123,11 +136,14 @@ impl Hole {
     /// One of its PSNs came. A repeat is never older than what asks for it, where the clock tells.
     pub(crate) fn arrive(&mut self, psn: Psn, mark: Mark, fate: Fate) {
         self.filled.get_or_insert(mark);
-        let older = mark.at <= self.nak.unwrap_or(self.opened).at;
+        // In a run of repeats it is one that somebody else asked for.
+        let shown = if fate == Fate::Repeated { self.opened } else { self.nak.unwrap_or(self.opened) };
+        let older = mark.at <= shown.at;
         let fate = if older { Fate::Older } else { fate };
         let Some((known, times)) = self.fate(psn) else { return };
         *times = times.saturating_add(1);
-        if matches!((*known, fate), (Fate::Out | Fate::Covered, _) | (_, Fate::Older))
+        // What seemed to be the repeat may have been the late one, if a second comes that nobody is known to have asked for.
+        if matches!((*known, fate), (Fate::Out | Fate::Covered, _) | (_, Fate::Older) | (Fate::Repeated, Fate::Unsure))
             || *known != Fate::Older && fate == Fate::Late
         {
             *known = fate;
@@ -219,7 +235,7 @@ mod tests {
     fn hole(arrivals: &[u32], fate: Fate) -> Hole {
         let mut hole = Hole::new(Psn::new(0xff_fffe), 3, mark(10), false);
         hole.nak = Some(mark(11));
-        hole.reached(FrameNo::new(0, 20));
+        hole.reached(FrameNo::new(0, 20), Cause::Nak);
         for (frame, &psn) in (20..).zip(arrivals) {
             hole.arrive(Psn::new(psn), mark(frame), fate);
         }
@@ -280,7 +296,7 @@ mod tests {
     #[test]
     fn what_had_been_seen_before_is_never_certain() {
         let mut hole = Hole::new(Psn::new(5), 1, mark(1), true);
-        hole.reached(FrameNo::new(0, 20));
+        hole.reached(FrameNo::new(0, 20), Cause::Nak);
         hole.arrive(Psn::new(5), mark(3), Fate::Repeated);
         assert_eq!(hole.outcome(true), Outcome { lost_or_late: 1, ..Outcome::default() });
     }

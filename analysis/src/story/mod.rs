@@ -40,7 +40,7 @@ pub(crate) use self::latency::Stamp;
 use self::log::{Episode, Log};
 use self::progress::Progress;
 use self::rare::Rare;
-use self::report::{Cause, Kind};
+use self::report::Kind;
 use self::run::{Asked, Causes, Run};
 pub(crate) use self::sizes::Part;
 use self::sizes::Sizes;
@@ -78,6 +78,8 @@ pub(crate) enum Sight {
     New(u32),
     /// Below it, for the first time.
     First,
+    /// Inside of an earlier READ's range, for the first time: what is left of that READ, asked for again, as it seems.
+    Rest,
     /// Its PSN had been seen.
     Again,
 }
@@ -308,13 +310,7 @@ fn episodes_of(hole: &Hole, answered: bool) -> impl Iterator<Item = Episode> {
         (Kind::Reordered, outcome.late),
         (Kind::MissedByCapture, outcome.missed),
     ];
-    let cause = match hole.nak {
-        _ if hole.repeats == 0 && !hole.sent_again() => None,
-        Some(_) => Some(Cause::Nak),
-        None if hole.sent_again() => Some(Cause::Timeout),
-        None => Some(Cause::Unknown),
-    };
-    let base = Episode::new(Kind::LostBeforeTap, cause, hole.start, hole.start + (hole.len - 1));
+    let base = Episode::new(Kind::LostBeforeTap, hole.cause(), hole.start, hole.start + (hole.len - 1));
     let base = base.at(Some(hole.opened)).at(hole.nak).at(hole.filled);
     // The repeats belong to the hole as a whole: they are told once, with the kind that comes first.
     let mut repeats = hole.repeats;

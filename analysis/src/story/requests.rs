@@ -5,7 +5,7 @@ use rocetop_parsers::{Nanos, Psn};
 use super::hole::{Fate, Hole};
 use super::report::{Cause, Kind};
 use super::run::{Asked, Run};
-use super::{Ahead, Episode, NO_TIMER, Request, Sight, Story, Telling};
+use super::{Ahead, Episode, NO_TIMER, PATIENCE, Request, Sight, Story, Telling};
 
 impl Story {
     /// A request of the flow, after the first.
@@ -49,7 +49,7 @@ impl Story {
                     self.holes.push_back(Hole::new(psn - skipped, skipped, mark, false));
                 }
             }
-            Sight::First => {
+            Sight::First | Sight::Rest => {
                 let fate = self.first(request, telling);
                 self.fill(request, fate);
             }
@@ -92,9 +92,9 @@ impl Story {
         let asked = self.was_asked(request);
         if self.trouble.run.sending && psn == self.trouble.run.next && !(asked && self.asks_for(psn, mark.at)) {
             self.trouble.run.next = request.stamp.psn + 1;
-            return if self.trouble.run.asked_for { Fate::Repeated } else { Fate::Late };
+            return self.trouble.run.fate();
         }
-        let rest = request.read && psn - self.last_end < 0;
+        let rest = request.sight == Sight::Rest && psn - self.last_end < 0;
         if asked && self.asks_for(psn, mark.at) || rest || !self.goes_on(psn) && self.overdue(mark.at) {
             // The rest of a READ, asked for again, is new itself.
             self.go_back(request, telling);
@@ -146,16 +146,21 @@ impl Story {
         let Some(lone) = self.trouble.lone.take() else { return };
         let repeats = !matches!(request.sight, Sight::New(_));
         let ahead = self.goes_on(lone.psn);
+        // Captures of several processors write what comes at once in any order.
+        let ordered = lone.mark.at <= request.mark.at;
         let ends = lone.sight == Sight::Again && !repeats;
         let fate = if ahead && (ends || repeats && request.psn - lone.psn > 0) {
             // Those between were lost again.
             self.trouble.run.next = lone.stamp.psn + 1;
             Fate::Repeated
+        } else if !ahead && lone.sight == Sight::Again {
+            let answered = self.last_answer.at > lone.mark.at && self.last_answer.at < request.mark.at;
+            if repeats || answered { Fate::Unsure } else { Fate::Late }
         } else if !ahead && repeats && request.psn == lone.stamp.psn + 1 {
             // The sender went back, and what came first was lost again.
             self.go_back(&lone, telling);
             Fate::Repeated
-        } else if if ahead { request.psn == self.trouble.run.next } else { !repeats } {
+        } else if if ahead { request.psn == self.trouble.run.next && ordered } else { !repeats } {
             Fate::Late
         } else {
             Fate::Unsure
@@ -199,7 +204,12 @@ impl Story {
                 hole.repeats += 1;
             }
         }
-        if self.trouble.run.asked_for { Fate::Repeated } else { Fate::Late }
+        let run = self.trouble.run;
+        if !run.asked_for && run.patient && run.repeats == 1 && self.top - run.next > 0 {
+            // A sender would go on from here: alone, it is a late packet.
+            self.trouble.lone = Some(*request);
+        }
+        run.fate()
     }
 
     /// The run of repeats has come to `psn`.
@@ -211,7 +221,7 @@ impl Story {
         for hole in self.holes.iter_mut().filter(|h| psn - h.start >= 0 && run.latest.at >= h.opened.at) {
             // A sender goes back to what it has no answer for: repeats before the first that is seen may have been lost.
             if run.start - hole.end() < 0 || !hole.is_whole() {
-                hole.reached(run.begun.frame);
+                hole.reached(run.begun.frame, run.cause);
             }
         }
     }
@@ -252,8 +262,8 @@ impl Story {
             _ if let Some((_, before)) = beyond
                 && !self.overdue(mark.at) =>
             {
-                // What came before was late, and no repeat.
-                if self.trouble.run.latest.frame == before {
+                // What came before was late, and no repeat: nothing of it had been seen.
+                if self.trouble.run.latest.frame == before && self.trouble.run.repeats == 0 {
                     let (from, to) = (self.trouble.run.start, self.trouble.run.next);
                     self.holes.iter_mut().for_each(|h| h.was_late(from, to));
                 }
@@ -262,7 +272,7 @@ impl Story {
             // Responses are missing; and at the responder's side, where none is: no timer asks for a part or so soon.
             _ if request.read
                 && (self.trouble.unheard.is_some_and(|(_, end, _)| psn - end < 0)
-                    || request.sight == Sight::First
+                    || request.sight == Sight::Rest
                     || !self.overdue(mark.at)) =>
             {
                 run.cause = Cause::ReadReissue;
@@ -302,6 +312,7 @@ impl Story {
             || matches!(run.cause, Cause::ReadReissue)
             || self.asked.len() != before
             || beyond.is_some();
+        run.patient = self.quiet(mark.at) >= PATIENCE;
         run.sending = true;
         run.tries = 1;
         if again && run.open {

@@ -2,7 +2,7 @@
 
 use rocetop_parsers::{Nanos, Psn};
 
-use super::hole::Mark;
+use super::hole::{Fate, Mark};
 use super::report::Cause;
 use crate::event::FrameNo;
 
@@ -28,6 +28,8 @@ pub(crate) struct Run {
     pub(crate) hole: Option<FrameNo>,
     /// Something asked for it: a NAK, an RNR NAK or a timer; late packets that come between repeats look alike.
     pub(crate) asked_for: bool,
+    /// It began after a silence that a timer may have ended.
+    pub(crate) patient: bool,
     /// The packets still come in a row.
     pub(crate) sending: bool,
     /// It is not known yet what it was.
@@ -45,6 +47,15 @@ pub(crate) struct Asked {
 }
 
 impl Run {
+    /// What a skipped PSN is that comes in it.
+    pub(crate) fn fate(&self) -> Fate {
+        match (self.asked_for, self.patient) {
+            (true, _) => Fate::Repeated,
+            (false, true) => Fate::Unsure,
+            (false, false) => Fate::Late,
+        }
+    }
+
     /// Whether an answer to the first sending was lost, once no more of them can come. Two answers that cover all of the
     /// run are more than a request that had been lost would draw, so all of it had arrived. A responder that answers the
     /// repeats one by one, and yet gave fewer answers than there were repeats and a first sending, has lost one.

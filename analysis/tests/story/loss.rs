@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use rocetop_analysis::story::report::{Near, Recovery};
+use rocetop_analysis::story::report::{Cause, Near, Recovery};
 
 use crate::faults::Faults;
 use crate::model::{Message, Record, Rng, Scenario, Truth, run};
@@ -57,6 +57,27 @@ fn so_are_those_that_are_mended_one_by_one() {
     ]);
 }
 
+#[test]
+fn so_are_those_of_a_long_way() {
+    // A NAK takes longer than a window, and what it asks for is lost again: runs of repeats overlap.
+    let far = |seed| {
+        let mut rng = Rng::new(seed ^ 0xfa4);
+        let mut s = lossy(seed, Mix::Sent, false);
+        s.window = rng.one_of(&[16, 32, 64]);
+        s.links.iter_mut().for_each(|l| l.delay = rng.one_of(&[25_000, 500_000, 1_000_000]));
+        s.rto = 20_000_000;
+        s.links[0].loss = rng.one_of(&[10_000, 50_000]);
+        s.links[1].loss = rng.one_of(&[0, 50_000]);
+        s
+    };
+    losses(0..500, far).few(&[
+        ("duplicated_by_network", 2),
+        ("reordered", 9),
+        ("restarts_elsewhere", 1),
+        ("visible <= most", 1),
+    ]);
+}
+
 #[track_caller]
 fn losses(seeds: std::ops::Range<u64>, scenario: impl Fn(u64) -> Scenario) -> Faults {
     let (mut counted, mut there) = (0, 0);
@@ -99,6 +120,9 @@ fn losses(seeds: std::ops::Range<u64>, scenario: impl Fn(u64) -> Scenario) -> Fa
             };
             faults.check("near", right.contains(&story.near), &why, story);
             let wrong = if s.selective { Recovery::GoBackN } else { Recovery::Selective };
+            // No timer ran out: so says every episode, too.
+            let timer = truth.timeouts == 0 && story.episodes.iter().any(|e| e.cause == Some(Cause::Timeout));
+            faults.check("no episode of a timer", !timer, &why, story);
             faults.check("recovery", story.recovery != wrong, &why, story);
         }
     }

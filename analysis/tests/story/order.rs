@@ -1,9 +1,15 @@
 //! Packets that overtake each other, and packets that come twice.
 
+use rocetop_analysis::story::report::Kind;
+use rocetop_parsers::Facts;
+use rocetop_parsers::facts::Flags;
+use rocetop_parsers::ib::aeth::{Aeth, Syndrome};
+
 use crate::faults::Faults;
-use crate::model::{Rng, Scenario, run};
+use crate::kit::{ACK, READ_REQ, Tap, connection};
+use crate::model::{Message, Rng, Scenario, run};
 use crate::scenario::{Mix, clean};
-use crate::tap::{PLACES, Place, seen, story};
+use crate::tap::{PLACES, Place, requests, seen, story};
 
 /// A clean run in which some requests are late, on either link.
 fn late(seed: u64) -> Scenario {
@@ -81,4 +87,115 @@ fn what_the_network_doubles_is_counted_as_that() {
         }
     }
     faults.none();
+}
+
+#[test]
+fn a_network_that_sprays_loses_nothing() {
+    let mut faults = Faults::default();
+    let mut disordered = 0;
+    for seed in 0..900 {
+        let mut rng = Rng::new(seed ^ 0x5bad);
+        let mut s = clean(seed, [Mix::Sent, Mix::Read, Mix::All][seed as usize % 3]);
+        s.any_order = true;
+        // The path MTU is known from the start: a READ that says nothing of its span hides what was skipped.
+        s.messages.insert(0, Message::Write(3));
+        for link in [0, 1] {
+            s.links[link].spared = 3;
+            s.links[link].late = rng.one_of(&[0, 100_000, 900_000]);
+            s.links[link].late_by = rng.one_of(&[500, 3_000]);
+        }
+        let truth = run(&s);
+        for place in PLACES {
+            let records = &truth.taps[place as usize];
+            let why = format!("seed {seed} {place:?}");
+            let seen = seen(&s, records, place, seed % 2 == 0);
+            let story = story(&seen, records, &why);
+            faults.same("retransmissions.total", (story.retransmissions.total, 0), &why, story);
+            faults.same(
+                "(lost_before_tap, lost_after_tap, lost_or_late)",
+                ((story.lost_before_tap, story.lost_after_tap, story.lost_or_late), (0, 0, 0)),
+                &why,
+                story,
+            );
+            faults.same(
+                "(lost_responses, lost_acks, missed_by_capture)",
+                ((story.lost_responses, story.lost_acks, story.missed_by_capture), (0, 0, 0)),
+                &why,
+                story,
+            );
+            faults.same("(timeouts, stall_ns)", ((story.timeouts, story.stall_ns), (0, 0)), &why, story);
+            let late = story.episodes.iter().all(|e| e.kind == Kind::Reordered);
+            faults.check("episodes", late, &why, story);
+            disordered += story.reordered;
+        }
+    }
+    faults.none();
+    assert!(disordered > 10_000, "{disordered}");
+}
+
+#[test]
+fn a_read_that_is_overtaken_is_late_and_no_rest() {
+    let (out, back) = connection();
+    // Whether the path MTU is told before the first READ; until it is, the second request seems to follow the first.
+    for told in [false, true] {
+        let mut tap = Tap::default();
+        let mut at = 1_000_000_000;
+        if told {
+            tap.add(at - 2_000, Tap::facts(out, 0x06, 98));
+            tap.add(at - 1_000, Tap::facts(out, 0x08, 99));
+        }
+        for group in 0..10 {
+            let first = 100 + group * 16;
+            for read in [0, 2, 1, 3] {
+                tap.add(at, Facts { dma_len: 4_096, ..Tap::facts(out, READ_REQ, first + read * 4) });
+                at += 500;
+            }
+            for psn in first..first + 16 {
+                let opcode = [0x0d, 0x0e, 0x0e, 0x0f][psn as usize % 4];
+                tap.add(at + 10_000, Tap::facts(back, opcode, psn));
+                at += 300;
+            }
+            at += 100_000;
+        }
+        let seen = tap.finish();
+        let flow = requests(&seen);
+        let story = flow.story.as_ref().unwrap();
+        assert_eq!((story.lost_before_tap, story.lost_or_late, story.lost_responses), (0, 0, 0));
+        assert_eq!((story.reordered, flow.requests.seen_again, flow.requests.never_seen), (9 + u64::from(told), 0, 0));
+        assert!(story.episodes.iter().all(|e| e.kind == Kind::Reordered && e.cause.is_none()), "{:#?}", story.episodes);
+        if told {
+            assert_eq!(flow.requests.messages, 41);
+        }
+    }
+}
+
+#[test]
+fn what_comes_twice_at_first_waited_for_nothing() {
+    // All is answered; after a rest of 30 s the other end begins, and the network doubles its first request.
+    for between in [500, 2_000] {
+        let (out, back) = connection();
+        let ask = |way, psn| Facts { flags: Flags::EXTENDED.with(Flags::ACK_REQ), ..Tap::facts(way, 0x0a, psn) };
+        let answer =
+            |way, psn| Facts { aeth: Aeth::new(Syndrome::Ack(31), 0), payload: 0, ..Tap::facts(way, ACK, psn) };
+        let mut tap = Tap::default();
+        for n in 0..10 {
+            let at = 1_000_000_000 + u64::from(n) * 1_000_000;
+            tap.add(at, ask(back, 500 + n));
+            tap.add(at + 3_000, answer(out, 500 + n));
+        }
+        let begin = 31_000_000_000;
+        tap.add(begin, ask(out, 900));
+        tap.add(begin + between, ask(out, 900));
+        for n in 0..10 {
+            let at = begin + 3_000 + u64::from(n) * 1_000_000;
+            tap.add(at, answer(back, 900 + n));
+            tap.add(at + 10_000, ask(out, 901 + n));
+        }
+        let seen = tap.finish();
+        let story = requests(&seen).story.as_ref().unwrap();
+        assert_eq!((story.duplicated_by_network, story.timeouts, story.stall_ns), (1, 0, 0));
+        assert_eq!((story.retransmissions.by_cause.unknown, story.retransmissions.total), (1, 1));
+        // The first message did not wait for 30 s either.
+        assert_eq!((story.message_ns.count, story.message_ns.max), (10, 990_000));
+    }
 }

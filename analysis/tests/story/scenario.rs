@@ -53,6 +53,7 @@ pub(crate) fn clean(seed: u64, mix: Mix) -> Scenario {
         silent_rest: true,
         acks_every_duplicate: rng.within(0, 2) == 0,
         selective: false,
+        any_order: false,
         unreliable: false,
         links,
     }

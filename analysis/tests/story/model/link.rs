@@ -7,7 +7,7 @@ use super::{Packet, Rng};
 pub(crate) struct Link {
     pub(crate) delay: u64,
     pub(crate) loss: u64,
-    /// So many at first are not lost.
+    /// So many at first are not lost, and not late.
     pub(crate) spared: u64,
     /// Packets lost in a row, at a time.
     pub(crate) burst: u64,
@@ -46,7 +46,7 @@ impl Link {
             return Vec::new();
         }
         let mut at = now + self.delay;
-        if rng.chance(self.late) {
+        if rng.chance(self.late) && nth >= self.spared {
             toll.late += 1;
             at += rng.within(1, self.late_by.max(2));
         }

@@ -25,10 +25,10 @@ impl Responder {
         let mut answers = Vec::new();
         self.duplicates += u64::from(!self.came.insert(packet.psn));
         if packet.psn > self.due {
-            if s.selective {
+            if s.selective || s.any_order {
                 self.kept.insert(packet.psn, *packet);
             }
-            if !self.asked {
+            if !self.asked && !s.any_order {
                 self.asked = true;
                 answers.push(Packet::answer(Kind::Nak, self.due));
             }
@@ -45,7 +45,7 @@ impl Responder {
                 self.accept(&next, &mut answers);
             }
             self.kept = self.kept.split_off(&self.due);
-            self.asked = !self.kept.is_empty();
+            self.asked = !self.kept.is_empty() && !s.any_order;
             if self.asked {
                 answers.push(Packet::answer(Kind::Nak, self.due));
             }

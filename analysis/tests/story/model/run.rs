@@ -34,6 +34,8 @@ pub(crate) struct Scenario {
     pub(crate) silent_rest: bool,
     pub(crate) acks_every_duplicate: bool,
     pub(crate) selective: bool,
+    /// The responder takes packets as they come, and never asks.
+    pub(crate) any_order: bool,
     /// No answers at all: UC.
     pub(crate) unreliable: bool,
     /// To the responder: near the requester and far; back: near the responder and far.
