@@ -36,6 +36,9 @@ const DOUBLED_WITHIN: Nanos = Nanos(1_000_000);
 /// Packets of a pair of hosts among which a double is looked for: at line rate it comes between those that follow. The
 /// first one may be [`FRUITLESS`] packets late, and proof takes as many again.
 const RECENT: usize = 512;
+/// Packets among which it shows that doubles come right behind their first ones. In more of them a READ that is asked for
+/// again and again looks the same.
+const SOON: usize = 64;
 /// Packets among which none has a double: then none will have.
 const FRUITLESS: usize = 256;
 /// Packets without a double that prove a pair not to be doubled; a few doubles may be missing.
@@ -86,6 +89,8 @@ struct Count {
     behind: u32,
     /// Doubles of acknowledgements, which are no responses.
     acks: u32,
+    /// First ones that are the third of their kind: whoever asks again and again makes these.
+    third: u32,
     /// Doubles at another interface.
     moved: u32,
 }
@@ -108,20 +113,21 @@ impl Count {
         self.quick += other.quick;
         self.behind += other.behind;
         self.acks += other.acks;
+        self.third += other.third;
         self.moved += other.moved;
     }
 }
 
-/// Whether so many doubles at least, of both ways, prove a capture that doubles.
-fn proves(ways: [Count; 2], least: u32) -> bool {
+/// Whether the doubles of both ways, among so many packets, prove a capture that doubles.
+fn proves(ways: [Count; 2], held: usize) -> bool {
     let [mut all, back] = ways;
     all.add(back);
-    if all.doubles < least {
+    if all.doubles < PROOF {
         return false;
     }
     let both = ways.iter().all(|way| way.so_far() && way.doubles >= LEAST);
-    let never_sent = all.acks >= LEAST || all.moved * 10 >= all.doubles * 9;
-    all.nearly_all() || all.doubles >= PROOF && both && never_sent
+    let never_sent = all.acks >= PROOF || all.moved * 10 >= all.doubles * 9;
+    held <= SOON && all.nearly_all() || both && never_sent && all.third * 10 <= all.doubles
 }
 
 #[derive(Clone, Debug)]
@@ -175,14 +181,15 @@ impl Pair {
         }
         let [low, high] = &mut self.ways;
         let (way, other) = if key.src.0 <= key.dst.0 { (low, high) } else { (high, low) };
-        let (mut again, mut pending) = (false, 0);
+        let (mut again, mut third, mut pending) = (false, false, 0);
         for first in self.recent.iter_mut().rev().filter(|s| s.key.src == key.src) {
             if first.identity != identity || first.key != key || !first.place.is_beside(place) {
                 pending += u32::from(first.proves && !first.closed);
                 continue;
             }
             if first.closed || !apart(first.at, packet.at, within) {
-                again = true;
+                again |= first.closed && !first.proves;
+                third |= first.closed && first.proves;
                 continue;
             }
             first.closed = true;
@@ -215,6 +222,7 @@ impl Pair {
         self.recent.push_back(Sent { key, identity, place, at: packet.at, closed: false, proves });
         way.firsts += u32::from(proves);
         way.pending += u32::from(proves);
+        way.third += u32::from(third);
         self.after_first = true;
         false
     }
@@ -225,9 +233,16 @@ impl Pair {
         old.filter(|s| s.proves && !s.closed).count()
     }
 
+    /// Whether the doubles prove it: all have come but for a few, by twice the time that they take.
+    fn proves(&self, held: usize, now: Nanos) -> bool {
+        let due = |s: &&Sent| s.proves && !s.closed && !apart(s.at, now, Nanos(self.latest.0 * 2));
+        proves(self.ways, held)
+            && (held <= SOON || self.recent.iter().filter(due).count() as u32 * 9 <= self.count().doubles)
+    }
+
     /// The verdict, if it can be given by now.
     fn verdict(&self, held: usize, now: Nanos) -> Option<bool> {
-        if proves(self.ways, PROOF) {
+        if self.proves(held, now) {
             return Some(true);
         }
         let fruitless = held >= FRUITLESS && self.count().doubles == 0;
@@ -386,7 +401,7 @@ impl Doubles {
         for hosts in std::mem::take(&mut self.waiting) {
             let Some(slot) = self.pairs.get_mut(&hosts) else { continue };
             let Some(pair) = slot else { continue };
-            let doubled = pair.looks_doubled() || prevail && pair.count().nearly_all();
+            let doubled = pair.looks_doubled() || prevail && pair.holds() <= SOON && pair.count().nearly_all();
             all.extend(pair.release(doubled, &mut self.copies));
             if !doubled {
                 *slot = None;
@@ -398,7 +413,7 @@ impl Doubles {
 
 impl Pair {
     fn looks_doubled(&self) -> bool {
-        proves(self.ways, LEAST)
+        self.count().doubles >= LEAST && self.holds() <= SOON && self.count().nearly_all()
     }
 
     /// Packets that wait.
