@@ -3,16 +3,21 @@
 
 #[path = "kit/binary.rs"]
 mod binary;
-#[path = "kit/captures.rs"]
-mod captures;
 #[path = "kit/folder.rs"]
 mod folder;
+
+use std::path::Path;
 
 use binary::{Ran, rocetop};
 use folder::Folder;
 use serde_json::Value;
 
 const LOSS: &str = "07e_send_loss2pct_q4.e1.pcap";
+
+/// A bundled capture.
+fn bundled(name: &str) -> Vec<u8> {
+    std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures").join(name)).unwrap()
+}
 
 /// The frames of a classic pcap, each with the seconds of its stamp.
 fn records(file: &[u8]) -> Vec<(u32, &[u8])> {
@@ -46,7 +51,7 @@ fn simple(link_type: u8, frames: &[&[u8]]) -> Vec<u8> {
 
 fn text(path: &str) -> String {
     let ran = Ran::of(&mut rocetop(&["analyze", path]));
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
     ran.out
 }
 
@@ -56,7 +61,7 @@ fn json(path: &str) -> Value {
 
 #[test]
 fn without_times_nothing_is_timed() {
-    let file = std::fs::read(captures::home().join(LOSS)).unwrap();
+    let file = bundled(LOSS);
     let frames: Vec<&[u8]> = records(&file).into_iter().map(|(_, frame)| frame).collect();
     let folder = Folder::new();
     let path = folder.file("simple.pcapng", &simple(1, &frames));
@@ -76,7 +81,7 @@ fn without_times_nothing_is_timed() {
 
 #[test]
 fn a_false_stamp_hides_the_rate() {
-    let mut file = std::fs::read(captures::home().join(LOSS)).unwrap();
+    let mut file = bundled(LOSS);
     let folder = Folder::new();
     let second = 24 + 16 + records(&file)[0].1.len();
     file[second..second + 8].fill(0);
@@ -96,7 +101,7 @@ fn a_link_type_that_cannot_be_read_is_named() {
 #[test]
 fn frames_of_several_files_have_short_names() {
     let folder = Folder::new();
-    let file = std::fs::read(captures::home().join(LOSS)).unwrap();
+    let file = bundled(LOSS);
     let (a, b) = (folder.file("a.pcap", &file[..24]), folder.file("b.pcap", &file));
     let ran = Ran::of(&mut rocetop(&["analyze", &a, &b]));
     assert_eq!(ran.code, Some(0), "{ran:?}");
