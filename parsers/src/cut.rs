@@ -36,6 +36,7 @@ pub enum Layer {
     Feth,
     Mad,
     Cm,
+    Loopback,
 }
 
 impl fmt::Display for Layer {
@@ -70,6 +71,7 @@ impl fmt::Display for Layer {
             Layer::Feth => "FETH",
             Layer::Mad => "MAD",
             Layer::Cm => "CM",
+            Layer::Loopback => "loopback",
         })
     }
 }

@@ -17,6 +17,7 @@ use crate::ib::lrh::{Lnh, Lrh};
 use crate::ib::{bth::Bth, transport};
 use crate::link::erf::{self, Erf};
 use crate::link::ethernet::{EtherType, Ethernet};
+use crate::link::loopback::Loopback;
 use crate::link::sll::{Sll1, Sll2};
 use crate::link::{pause, vlan::Vlan};
 use crate::net::protocol::Protocol;
@@ -33,6 +34,10 @@ pub enum Link {
     LinuxCooked2,
     Infiniband,
     Erf,
+    /// LINKTYPE_NULL.
+    BsdNull,
+    /// LINKTYPE_LOOP.
+    BsdLoop,
 }
 
 /// Bytes of the ICRC, the last thing of every packet with a BTH (IBTA 7.8.1).
@@ -139,6 +144,10 @@ fn other_link<const DEPTH: usize, W: Window + ?Sized>(frame: &W, link: Link, fac
                 None => return Ok(()),
             }
         }
+        Link::BsdNull | Link::BsdLoop => match Loopback::load(frame, 0)?.ethertype() {
+            Some(ethertype) => (Next::Typed(ethertype), Loopback::LEN),
+            None => return Ok(()),
+        },
         Link::Erf => {
             let record = Erf::load(frame, 0)?;
             let next = match record.kind() {

@@ -59,6 +59,8 @@ mod imp {
                 Link::LinuxCooked2 => 276,
                 Link::Infiniband => 247,
                 Link::Erf => 197,
+                Link::BsdNull => 0,
+                Link::BsdLoop => 108,
             };
             let dead = Capture::dead(Linktype(link_type)).map_err(|e| e.to_string())?;
             dead.compile(&self.expression, true).map_err(|e| e.to_string())

@@ -67,6 +67,9 @@ fn exit_codes() {
     let ran = run(&["analyze", &folder.file("empty.pcap", &[])]);
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert!(ran.out.contains("\nNo frame was found.\n") && !ran.out.contains("What comes before"), "{}", ran.out);
+    // A capture in which nothing passed is whole.
+    let ran = run(&["analyze", &folder.file("header.pcap", &bytes[..24])]);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
 }
 
 /// Starts a run whose standard output nobody reads.
@@ -116,7 +119,7 @@ fn colours_are_for_terminals() {
 fn the_contract_is_kept() {
     // As the report contract names them; some have parts of their own.
     const TOP: &str = "schema captures totals flows connections taps findings";
-    const CAPTURE: &str = "path format link_type frames bytes first_ns last_ns complete problem";
+    const CAPTURE: &str = "path format link_type frames bytes first_ns last_ns complete problem drops";
     const TOTALS: &str = "frames roce_frames rocev1_frames infiniband_frames pfc_frames other_frames \
                           undecodable_frames mirror_copies icrc.ok icrc.bad icrc.unknown ecn.not_ect ecn.ect0 ecn.ect1 \
                           ecn.ce cnp opcodes message_ns.count message_ns.p50 message_ns.p99 message_ns.max";
@@ -186,6 +189,7 @@ fn a_choice_of_connections() {
     }
     for (args, said) in [
         (&["--qpn", "99"][..], "rocetop: no connection fits --qpn 99: none of 8 flows\n"),
+        (&["--qpn", "0xffffff"], "rocetop: no connection fits --qpn 0xffffff: none of 8 flows\n"),
         (&["--host", "10.9.1.2"], "rocetop: no connection fits --host 10.9.1.2: none of 8 flows\n"),
         (
             &["-f", "tcp"],

@@ -112,6 +112,7 @@ fn what_cannot_be_written_is_refused() {
         (&["--write", &input, &input], "input.pcap is the capture "),
         (&["--write", &link, LOSS, &input], "--write needs another file"),
         (&["--write", "-", &input], "standard output has the report"),
+        (&["--write", "/dev/stdout", &input], "standard output has the report"),
         (&["--write", &missing, &input], "cannot write "),
         (&["--write", &new, "missing.pcap"], "no such file"),
         (&["--write", &new, "--taps", &input, LOSS], "cannot be used with"),

@@ -5,7 +5,7 @@
 //! repeat, at the requester's end. One of them has a median of more than 100 us.
 //!
 //! # Why it hurts
-//! All packets that are sent in this time are dropped by the responder and sent again: 100 us at 100 Gbit/s are 1.25 MB.
+//! All packets that are sent in this time are dropped by the responder and sent again: 100 us at 100 Gb/s are 1.25 MB.
 //!
 //! # How it decides
 //! By the median of at least five NAKs, at the end where the tap stands alone: elsewhere the path's delay is in it.
@@ -33,7 +33,7 @@ pub(super) const RULE: Rule = Rule {
     judge: Judge::Connection(judge),
 };
 
-/// 1.25 MB at 100 Gbit/s: more than twice what a switch chip has as buffer for one port (F9: half a megabyte).
+/// 1.25 MB at 100 Gb/s: more than twice what a switch chip has as buffer for one port (F9: half a megabyte).
 const SLOW_NS: u64 = 100_000;
 /// A median of fewer is no median.
 const LEAST: u64 = 5;

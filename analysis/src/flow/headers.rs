@@ -55,6 +55,13 @@ impl<T: Copy + Default + PartialEq, const N: usize> Few<T, N> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Place(u64);
 
+impl Place {
+    /// Whether both are one place but for the interface.
+    pub(crate) fn is_beside(self, other: Self) -> bool {
+        (self.0 ^ other.0) & !(0xfff << Outer::IFACE) == 0
+    }
+}
+
 /// Place, source port and DSCP in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Outer(u64);

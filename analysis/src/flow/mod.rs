@@ -16,7 +16,7 @@ use rocetop_parsers::ib::aeth::Syndrome;
 use rocetop_parsers::ib::opcode::{Opcode, Operation, Traits, Transport};
 use rocetop_parsers::{Addr, Bytes, Facts, Nanos, Psn, Qpn};
 
-use crate::engine::doubles::DOUBLED_WITHIN;
+use crate::engine::doubles::AT_ONCE;
 use crate::engine::pairing::{Grade, Hunt};
 use crate::event::{FrameNo, Packet};
 use crate::flow::copies::{Again, Copies, Double, Identity, Share, Suspect};
@@ -350,7 +350,7 @@ impl Flow {
         let last = self.headers.latest();
         let identity = Identity::of(facts);
         let first = self.counters.tally.packets == 1;
-        let twin = identity == self.latest && !first && packet.at.since(before) <= DOUBLED_WITHIN;
+        let twin = identity == self.latest && !first && packet.at.since(before) <= AT_ONCE;
         let differs = self.headers.add(outer, facts) && !first;
         if differs && outer.differs(last) && outer.same_tap(last) {
             let tally = self.counters.tally;

@@ -23,7 +23,7 @@ const MOST_FLOWS: usize = 1 << 18;
 /// less likely than one that was there in time and did not get these packets.
 const EDGE: u64 = 16;
 /// Otherwise nothing is judged so close to where it begins or ends: more than delays vary, half of what 200 kB
-/// queued before 4 Mbit/s take.
+/// queued before 4 Mb/s take.
 const BLURRED: i64 = 200_000_000;
 
 /// First and last time stamp of a capture, all frames.

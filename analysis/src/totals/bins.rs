@@ -7,7 +7,7 @@ use rocetop_parsers::{Bytes, Nanos};
 
 /// Bins kept.
 const BINS: usize = 64;
-/// The narrowest bin: two to this power, about a microsecond. At 400 Gbit/s that is a dozen full packets.
+/// The narrowest bin: two to this power, about a microsecond. At 400 Gb/s that is a dozen full packets.
 const NARROWEST: u32 = 10;
 
 /// Bytes over time.

@@ -190,3 +190,84 @@ fn notifications_are_no_doubles_of_each_other() {
     let seen = tap.finish();
     assert_eq!((seen.totals.mirror_copies, seen.flows[0].cnps), (0, 40));
 }
+
+/// What happens at a time, in nanoseconds: a request (`true`) or its answer, and its PSN.
+type Event = (u64, bool, u32);
+
+/// Those events, and each of them again after `lag` on interface `iface`. Requests are WRITEs or READs.
+fn seen_late(events: &[Event], reads: bool, lag: u64, iface: u32) -> Seen {
+    let (out, back) = connection();
+    let mut all: Vec<(Event, u32)> = events.iter().map(|&event| (event, 0)).collect();
+    all.extend(events.iter().map(|&(at, asks, psn)| ((at + lag, asks, psn), iface)));
+    all.sort();
+    let mut tap = Tap::default();
+    for ((at, asks, psn), iface) in all {
+        tap.now = 1_000_000_000 + at;
+        let (out, back) = (Way { iface, ..out }, Way { iface, ..back });
+        match (asks, reads) {
+            (true, false) => tap.send(out, WRITE_ONLY, psn),
+            (false, false) => tap.ack(back, psn, psn + 1),
+            (true, true) => tap.read(out, psn, 1024),
+            (false, true) => tap.send(back, READ_ONLY, psn),
+        };
+    }
+    tap.finish()
+}
+
+/// Bursts of eight requests, answered after 2 us each; a burst every 100 us.
+fn bursts(count: u32) -> Vec<Event> {
+    let burst = |n: u32| {
+        let at = u64::from(n) * 100_000;
+        (0..8).flat_map(move |i| {
+            let sent = at + u64::from(i) * 500;
+            [(sent, true, 8 * n + i), (sent + 2_000, false, 8 * n + i)]
+        })
+    };
+    (0..count).flat_map(burst).collect()
+}
+
+#[test]
+fn doubles_that_come_after_the_answer_are_counted_once() {
+    for lag in [10_000, 50_000, 99_000, 250_000, 500_000] {
+        let seen = seen_late(&bursts(40), false, lag, 0);
+        let (a, b) = (&seen.flows[0], &seen.flows[1]);
+        assert_eq!((seen.totals.mirror_copies, a.packets, a.requests.seen_again), (640, 320, 0), "{lag}");
+        assert_eq!((b.acks, a.story.as_ref().unwrap().retransmissions.total), (320, 0), "{lag}");
+        assert!(seen.findings.is_empty(), "{lag}");
+    }
+    // A timer may be as short as that.
+    assert_eq!(seen_late(&bursts(40), false, 3_000_000, 0).totals.mirror_copies, 0);
+}
+
+#[test]
+fn brief_doubles_are_told_by_acknowledgements_and_interfaces() {
+    // All is over before the first double comes.
+    let told = |reads, iface| {
+        let seen = seen_late(&bursts(2), reads, 150_000, iface);
+        (seen.totals.mirror_copies, seen.flows[0].requests.seen_again)
+    };
+    assert_eq!((told(false, 0), told(false, 1)), ((32, 0), (32, 0)));
+    // Responses are sent again to who asks again.
+    assert_eq!((told(true, 0), told(true, 1)), ((0, 16), (32, 0)));
+}
+
+#[test]
+fn what_is_asked_and_answered_again_is_no_double() {
+    let (out, back) = connection();
+    let mut tap = Tap::default();
+    // Four READs of eight responses, all of which are lost behind the tap and asked for again, and then READs that go well.
+    for round in [0, 0, 1, 2, 3, 4, 5, 6, 7] {
+        for read in 0..4 {
+            tap.now -= 9_000;
+            tap.read(out, 32 * round + 8 * read, 8 * 1024);
+        }
+        for psn in 32 * round..32 * round + 32 {
+            tap.now -= 9_000;
+            let opcode = [READ_FIRST, READ_MIDDLE, READ_LAST][usize::from(psn % 8 > 0) + usize::from(psn % 8 > 6)];
+            tap.send(back, opcode, psn);
+        }
+    }
+    let seen = tap.finish();
+    assert_eq!(seen.totals.mirror_copies, 0);
+    assert_eq!((seen.flows[0].requests.seen_again, seen.flows[1].responses.seen_again), (4, 32));
+}

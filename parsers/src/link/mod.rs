@@ -1,7 +1,8 @@
-//! Link layers: Ethernet and its tags, Linux cooked, ERF, pause frames.
+//! Link layers: Ethernet and its tags, Linux cooked, BSD loopback, ERF, pause frames.
 
 pub mod erf;
 pub mod ethernet;
+pub mod loopback;
 pub mod mpls;
 pub mod pause;
 pub mod sll;

@@ -8,8 +8,16 @@ use rocetop_parsers::{Class, Facts, Link, dissect};
 
 use crate::frames::*;
 
-const LINKS: [Link; 6] =
-    [Link::Ethernet, Link::RawIp, Link::LinuxCooked1, Link::LinuxCooked2, Link::Infiniband, Link::Erf];
+const LINKS: [Link; 8] = [
+    Link::Ethernet,
+    Link::RawIp,
+    Link::LinuxCooked1,
+    Link::LinuxCooked2,
+    Link::Infiniband,
+    Link::Erf,
+    Link::BsdNull,
+    Link::BsdLoop,
+];
 
 /// Walks `bytes` at both depths in use and checks what holds of every answer.
 fn plausible(bytes: &[u8], link: Link) -> [Option<Facts>; 2] {

@@ -387,7 +387,7 @@ impl<'t> Parser<'t> {
                 if number.is_none() {
                     self.fault(at, "\"qpn\" is a queue pair number: 0 to 16777215, or \"0x...\"");
                 }
-                number.map(|n| Condition::Qpn(n.0))
+                number.map(|n| Condition::Qpn(n.number))
             }
             (Scope::Flow, "host") => self.address(key, at, &single.unwrap_or_default()).map(Condition::Host),
             _ => {

@@ -152,6 +152,10 @@ fn capture() -> CaptureSummary {
         last_ns: None,
         complete: true,
         problem: Some(String::new()),
+        drops: Some(0),
+        notes: vec![String::new()],
+        clock_jumps: false,
+        unread_link: None,
         stopped: false,
         watched: None,
     }

@@ -124,7 +124,7 @@ fn focus(ledger: &Ledger<'_>, flow: u32) -> anyhow::Result<Focus> {
 impl Args {
     /// Which connections are asked for.
     pub(super) fn chosen(&self) -> Selection {
-        Selection { flow: self.flow, qpn: self.qpn, host: self.host.clone() }
+        Selection { flow: self.flow, qpn: self.qpn.clone(), host: self.host.clone() }
     }
 
     /// Says on standard error that the selection fits no connection, where it fits none. That is an answer and no error:
@@ -135,7 +135,7 @@ impl Args {
         if chosen.is_all() || ledgers.iter().any(|ledger| chosen.flows(ledger).next().is_some()) {
             return;
         }
-        let qpn = self.qpn.map(|qpn| format!("--qpn {}", qpn.0));
+        let qpn = self.qpn.as_ref().map(|qpn| format!("--qpn {qpn}"));
         let host = self.host.as_ref().map(|host| format!("--host {host}"));
         let asked: Vec<String> = qpn.into_iter().chain(host).collect();
         anstream::eprintln!("rocetop: no connection fits {}: none of {flows} flows", asked.join(" and "));

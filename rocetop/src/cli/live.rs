@@ -8,6 +8,7 @@ use anyhow::{Context, anyhow, bail};
 use rocetop_analysis::{Config, Ledger};
 
 use super::input::listen;
+use super::write::ensure_apart;
 use super::{Exit, quiet_pipe};
 use crate::filter::Filter;
 use crate::live::choose::{Choice, Kind, choose};
@@ -167,6 +168,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let kind = choice.kind;
     let record = match &args.write {
         Some(path) => {
+            ensure_apart(path)?;
             let record = Record::create(path, &opened);
             Some(record.with_context(|| format!("cannot write {}", path.display()))?)
         }

@@ -13,7 +13,7 @@ use rocetop_model::scenario::{Faults, Run, Scenario};
 use rocetop_model::topology::PortId;
 
 use super::input::listen;
-use super::write::is_read;
+use super::write::{is_read, is_stdout};
 use super::{Exit, quiet_pipe};
 use crate::report::simulation::Simulation;
 use crate::report::text;
@@ -183,7 +183,7 @@ fn flow_file(path: &Path) -> Result<String, String> {
 /// Opens a file for a capture; neither the scenario nor a file that has one already.
 fn create(path: &Path, args: &Args) -> anyhow::Result<BufWriter<File>> {
     let name = path.display();
-    ensure!(path.as_os_str() != "-", "--pcap needs the name of a file: standard output has the report");
+    ensure!(!is_stdout(path), "--pcap needs the name of a file: standard output has the report");
     if is_read(path, std::slice::from_ref(&args.scenario)).is_some() {
         bail!("{name} is the scenario, which is read: --pcap needs another file");
     }

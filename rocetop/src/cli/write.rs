@@ -22,6 +22,21 @@ pub(super) fn is_read<'a>(path: &Path, files: &'a [PathBuf]) -> Option<&'a PathB
     files.iter().find(|file| fs::metadata(file).is_ok_and(same))
 }
 
+/// Whether a path is standard output, under whatever name. What goes to /dev/null mixes with nothing.
+pub(super) fn is_stdout(path: &Path) -> bool {
+    let stdout = [PathBuf::from("/dev/stdout")];
+    path.as_os_str() == "-" || path != Path::new("/dev/null") && is_read(path, &stdout).is_some()
+}
+
+/// Refuses to mix frames with the report.
+///
+/// # Errors
+/// `path` is standard output.
+pub(super) fn ensure_apart(path: &Path) -> anyhow::Result<()> {
+    ensure!(!is_stdout(path), "--write needs the name of a file of its own: standard output has the report");
+    Ok(())
+}
+
 /// The file that is written.
 #[derive(Debug)]
 pub(super) struct Target {
@@ -60,7 +75,7 @@ impl Target {
     /// # Errors
     /// A file that cannot be written, or is one of the captures.
     pub(super) fn open(path: &Path, input: &Input) -> anyhow::Result<Self> {
-        ensure!(path.as_os_str() != "-", "--write needs the name of a file: standard output has the report");
+        ensure_apart(path)?;
         let name = path.display();
         let created = !path.exists();
         let file = File::options().write(true).create(true).truncate(false).open(path);

@@ -101,7 +101,8 @@ pub fn watch(
                 // The kernel has counted it; what it carries beside is not among the sums.
                 mention(&mut session.engine, &frame);
             } else {
-                post.tally.add(Some(item.ts), item.wire_len);
+                post.tally.count(1, Bytes(u64::from(item.wire_len)));
+                post.tally.saw(item.ts);
                 let _ = account(&mut session.engine, &frame);
             }
             listener.frame(&frame);
@@ -243,6 +244,10 @@ impl Session {
                 last_ns: span.map(|(_, last)| last),
                 complete: post.problem.is_none(),
                 problem: post.problem,
+                drops: lanes.drops(lane),
+                notes: Vec::new(),
+                clock_jumps: false,
+                unread_link: None,
                 stopped: false,
                 watched: Some(post.watched.with(lanes.drops(lane), counted)),
             }

@@ -3,12 +3,15 @@
 //! Source: draft-ietf-opsawg-pcap. The variant with magic a1b2cd34 (a patched libpcap of the Linux 2.2 days, still
 //! written by some appliances) has 24-byte record headers: interface index, protocol and packet type come behind the
 //! usual four fields.
+//!
+//! Where `cat` has put captures one behind the other, a file header stands in the place of a record: what follows is read
+//! as that one says.
 
 use std::array;
 
 use rocetop_parsers::{Bytes, Link, Nanos};
 
-use super::{Fault, Interface, LinkType, Order, Record, Step, What, record_limit};
+use super::{Fault, Format, Interface, LinkType, MAX_INTERFACES, Order, Record, Step, What, record_limit};
 
 /// Seconds and microseconds.
 pub const MAGIC_MICROS: u32 = 0xa1b2_c3d4;
@@ -48,8 +51,10 @@ pub struct Classic {
     fraction: u32,
     limit: u32,
     link: Option<Link>,
-    /// None or one.
-    interface: Option<Interface>,
+    /// Index of the latest interface.
+    iface: u32,
+    /// One a file header.
+    interfaces: Vec<Interface>,
 }
 
 impl Default for Classic {
@@ -62,7 +67,15 @@ impl Classic {
     /// A decoder at the start of a file.
     #[must_use]
     pub const fn new() -> Self {
-        Self { record_header: 0, order: Order::Little, fraction: 0, limit: 0, link: None, interface: None }
+        Self {
+            record_header: 0,
+            order: Order::Little,
+            fraction: 0,
+            limit: 0,
+            link: None,
+            iface: 0,
+            interfaces: Vec::new(),
+        }
     }
 
     /// Takes one step over `ahead`; see [`super::Decoder::step`].
@@ -76,8 +89,12 @@ impl Classic {
         }
         let Some(header) = ahead.first_chunk::<RECORD_HEADER>() else { return self.short(ahead) };
         let [seconds, fraction, captured, wire] = words(header, self.order);
-        if captured > self.limit || (captured | wire | seconds | fraction) == 0 {
-            return Err(self.implausible(captured));
+        if captured > self.limit || (captured | wire) == 0 {
+            match self.odd(ahead, captured, [seconds, fraction]) {
+                Ok(None) => {}
+                Ok(Some(step)) => return Ok(step),
+                Err(fault) => return Err(fault),
+            }
         }
         let used = self.record_header + captured as usize;
         if ahead.len() < used {
@@ -86,7 +103,7 @@ impl Classic {
         Ok(Step::Record(Record {
             // 2^32 seconds and 2^32 microseconds stay far below 2^64 nanoseconds.
             ts: Some(Nanos(u64::from(seconds) * 1_000_000_000 + u64::from(fraction) * u64::from(self.fraction))),
-            iface: 0,
+            iface: self.iface,
             link: self.link,
             wire_len: wire.max(captured),
             data: self.record_header..used,
@@ -100,10 +117,10 @@ impl Classic {
         self.record_header != 0
     }
 
-    /// The one interface, once the file header has been read.
+    /// The interfaces met so far: one a file header.
     #[must_use]
     pub fn interfaces(&self) -> &[Interface] {
-        self.interface.as_slice()
+        &self.interfaces
     }
 
     #[cold]
@@ -124,9 +141,26 @@ impl Classic {
         self.fraction = if magic == MAGIC_NANOS { 1 } else { 1000 };
         self.limit = record_limit(snaplen);
         self.link = link_type.link();
-        self.interface = Some(Interface { link_type, snaplen, name: None });
+        if self.interfaces.len() >= MAX_INTERFACES {
+            return Err(Fault::new(HEADER, What::TooManyInterfaces { limit: MAX_INTERFACES }));
+        }
+        self.iface = self.interfaces.len() as u32;
+        self.interfaces.push(Interface { link_type, snaplen, name: None });
         self.record_header = if magic == MAGIC_MODIFIED { RECORD_HEADER_MODIFIED } else { RECORD_HEADER };
         Ok(Step::Skip(FILE_HEADER))
+    }
+
+    /// A record that claims too much, or of no bytes at all: `None` if it is one all the same.
+    #[cold]
+    fn odd(&mut self, ahead: &[u8], captured: u32, time: [u32; 2]) -> Result<Option<Step>, Fault> {
+        if captured > self.limit || captured == 0 && time == [0, 0] {
+            return Err(self.implausible(ahead, captured));
+        }
+        // The time zone and the accuracy, which every writer leaves 0, are in the place of the lengths (4).
+        match Format::detect(ahead.get(..4).unwrap_or_default()) {
+            Some(Format::Pcap) => self.file_header(ahead).map(Some),
+            _ => Ok(None),
+        }
     }
 
     /// Less than a record header is there. What follows a capture by mistake still shows in a length that is there.
@@ -134,15 +168,18 @@ impl Classic {
     fn short(&self, ahead: &[u8]) -> Result<Step, Fault> {
         let captured = self.order.u32(ahead, field::CAPTURED);
         if captured > self.limit {
-            return Err(self.implausible(captured));
+            return Err(self.implausible(ahead, captured));
         }
         Ok(Step::Need(self.record_header))
     }
 
     #[cold]
-    fn implausible(&self, captured: u32) -> Fault {
-        let what =
-            if captured == 0 { What::Zeros } else { What::CapturedBytes { claimed: captured, limit: self.limit } };
+    fn implausible(&self, ahead: &[u8], captured: u32) -> Fault {
+        let what = match (captured, Format::detect(ahead.get(..4).unwrap_or_default())) {
+            (0, _) => What::Zeros,
+            (_, Some(format)) => What::AnotherCapture { format },
+            _ => What::CapturedBytes { claimed: captured, limit: self.limit },
+        };
         Fault::new(RECORD, what)
     }
 }
@@ -206,6 +243,43 @@ mod tests {
         assert_eq!(classic.step(&[0xff; 16]), Err(Fault::new(RECORD, what)));
         assert_eq!(classic.step(&[0xff; 12]), Err(Fault::new(RECORD, what)));
         assert_eq!(classic.step(&[0; 16]), Err(Fault::new(RECORD, What::Zeros)));
+    }
+
+    #[test]
+    fn captures_one_behind_the_other() {
+        let mut classic = Classic::new();
+        classic.step(FILE).unwrap();
+        // Of the other byte order, in microseconds, raw IP.
+        let other = [
+            0xa1, 0xb2, 0xc3, 0xd4, 0, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 96, 0, 0, 0, 101, // its header
+            0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 1, 0x45,
+        ];
+        assert_eq!(classic.step(&other[..20]), Ok(Step::Need(24)));
+        assert_eq!(classic.step(&other), Ok(Step::Skip(24)));
+        let types: Vec<_> = classic.interfaces().iter().map(|i| i.link_type).collect();
+        assert_eq!(types, [LinkType::ETHERNET, LinkType(101)]);
+        let record = Record {
+            ts: Some(Nanos(1_000_002_000)),
+            iface: 1,
+            link: Some(Link::RawIp),
+            wire_len: 1,
+            data: 16..17,
+            used: 17,
+        };
+        assert_eq!(classic.step(&other[24..]), Ok(Step::Record(record)));
+        let pcapng = [10, 13, 13, 10, 0, 0, 0, 28, 0x1a, 0x2b, 0x3c, 0x4d, 0, 1, 0, 0];
+        let fault = Fault::new(RECORD, What::AnotherCapture { format: Format::Pcapng });
+        assert_eq!(classic.step(&pcapng), Err(fault));
+    }
+
+    #[test]
+    fn a_record_may_be_empty() {
+        let mut classic = Classic::new();
+        classic.step(FILE).unwrap();
+        let Ok(Step::Record(record)) = classic.step(&[7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]) else {
+            panic!()
+        };
+        assert_eq!((record.ts, record.wire_len, record.used), (Some(Nanos(7_000_000_000)), 0, 16));
     }
 
     #[test]

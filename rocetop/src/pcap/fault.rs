@@ -4,6 +4,8 @@ use std::fmt;
 
 use rocetop_parsers::Bytes;
 
+use super::Format;
+
 /// Bytes that no writer of the format can have meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} ({part} at byte offset {})", .offset.0)]
@@ -36,6 +38,7 @@ pub enum What {
     Version { major: u16, minor: u16 },
     CapturedBytes { claimed: u32, limit: u32 },
     Zeros,
+    AnotherCapture { format: Format },
     ByteOrder { magic: [u8; 4] },
     NotASection { kind: u32 },
     BlockLength { claimed: u32, least: u32, most: u32 },
@@ -56,6 +59,13 @@ impl fmt::Display for What {
                 write!(f, "a record claims {claimed} captured bytes, of which {limit} are plausible at most")
             }
             Self::Zeros => f.write_str("a record header of zeros: the rest of the file was reserved and never written"),
+            Self::AnotherCapture { format } => {
+                write!(
+                    f,
+                    "another capture begins here, a {}: split the file there, or put them together with mergecap",
+                    format.name()
+                )
+            }
             Self::ByteOrder { magic: [a, b, c, d] } => {
                 write!(f, "the byte-order magic is {a:02x} {b:02x} {c:02x} {d:02x}, neither 1a 2b 3c 4d nor its mirror")
             }

@@ -3,8 +3,8 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use super::MAX_INTERFACES;
 use super::forge::{End, Endian, Ng, Pcap, walk};
-use super::pcapng::MAX_INTERFACES;
 use super::{What, classic};
 
 fn samples() -> Vec<Vec<u8>> {

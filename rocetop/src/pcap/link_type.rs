@@ -18,6 +18,8 @@ impl LinkType {
     #[must_use]
     pub const fn link(self) -> Option<Link> {
         Some(match self.0 {
+            0 => Link::BsdNull,
+            108 => Link::BsdLoop,
             1 => Link::Ethernet,
             // 12 and 14 are DLT_RAW of several systems, that some writers put into files as they are.
             12 | 14 | 101 | 228 | 229 => Link::RawIp,

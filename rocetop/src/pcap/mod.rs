@@ -44,6 +44,9 @@ pub const MAX_BLOCK: u32 = 2 * MAX_RECORD;
 /// Bytes of a pcapng block that is passed over. Name lists and TLS secrets stay far below.
 pub const MAX_SKIP: u32 = 16 * 1024 * 1024;
 
+/// Interfaces that one file may describe over all its sections, which bounds what a hostile file makes us remember.
+pub const MAX_INTERFACES: usize = 65_536;
+
 /// The most that a decoder asks to see at once, in bytes.
 pub const MAX_NEED: usize = MAX_BLOCK as usize;
 
@@ -162,6 +165,15 @@ impl Decoder {
         match self {
             Self::Classic(d) => d.may_end(),
             Self::Pcapng(d) => d.may_end(),
+        }
+    }
+
+    /// Frames that the capture says it had no room for, as far as it tells.
+    #[must_use]
+    pub fn drops(&self) -> Option<u64> {
+        match self {
+            Self::Classic(_) => None,
+            Self::Pcapng(d) => d.drops(),
         }
     }
 

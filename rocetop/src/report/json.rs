@@ -7,10 +7,11 @@ use std::io::{self, Write};
 use rocetop_analysis::Ledger;
 use rocetop_analysis::counted::NEEDS_PACKETS;
 use rocetop_analysis::detect::Findings;
-use rocetop_analysis::report::{ConnectionReport, FlowReport};
+use rocetop_analysis::report::{ConnectionReport, FlowReport, TotalsReport};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
+use super::known::{self, NEEDS_TIMES};
 use super::select::Selection;
 use crate::source::CaptureSummary;
 
@@ -45,7 +46,7 @@ impl Serialize for Report<'_> {
         let mut report = serializer.serialize_struct("report", 11)?;
         report.serialize_field("schema", SCHEMA)?;
         report.serialize_field("captures", self.captures)?;
-        report.serialize_field("totals", &self.ledger.totals())?;
+        report.serialize_field("totals", &self.totals())?;
         report.serialize_field("flows", &Each(Cell::new(Some(self.flows().map(|flow| self.known(flow))))))?;
         report.serialize_field("connections", &Each(Cell::new(Some(self.connections()))))?;
         report.serialize_field("cm", &Each(Cell::new(Some(self.ledger.exchanges()))))?;
@@ -65,27 +66,34 @@ impl Serialize for Report<'_> {
 #[serde(untagged)]
 enum Known {
     Whole(Box<FlowReport>),
-    /// What needs packets is null.
-    Counted(serde_json::Value),
+    /// What needs packets or times is null.
+    Partly(serde_json::Value),
     /// Cannot be written.
     None,
 }
 
 impl Report<'_> {
     fn known(&self, flow: FlowReport) -> Known {
-        if !self.ledger.is_counted() {
+        let timeless = known::timeless(self.captures);
+        if !self.ledger.is_counted() && !timeless {
             return Known::Whole(Box::new(flow));
         }
         let behind = flow.requests.behind != 0;
         let Ok(mut value) = serde_json::to_value(flow) else { return Known::None };
         // Messages that were sent again are counted again.
         let messages = behind.then_some("/requests/messages");
-        for pointer in NEEDS_PACKETS.into_iter().chain(messages) {
+        let packets = NEEDS_PACKETS.into_iter().chain(messages).filter(|_| self.ledger.is_counted());
+        for pointer in packets.chain(NEEDS_TIMES.into_iter().filter(|_| timeless)) {
             if let Some(figure) = value.pointer_mut(pointer) {
                 *figure = serde_json::Value::Null;
             }
         }
-        Known::Counted(value)
+        Known::Partly(value)
+    }
+
+    /// The sums, as far as they are known.
+    pub(super) fn totals(&self) -> TotalsReport {
+        known::totals(self.ledger, self.captures)
     }
 
     pub(super) fn connections(&self) -> impl Iterator<Item = ConnectionReport> + '_ {

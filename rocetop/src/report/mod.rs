@@ -1,6 +1,7 @@
 //! What a run is shown as. One file a form: [`json`] for programs, [`text`] for people.
 
 pub mod json;
+mod known;
 #[cfg(target_os = "linux")]
 pub mod seconds;
 pub mod select;

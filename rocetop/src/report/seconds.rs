@@ -23,7 +23,7 @@ pub fn text(out: &mut impl Write, place: u64, second: &Second) -> io::Result<()>
     if place.is_multiple_of(PAGE) {
         page.verbatim_in(
             DIM,
-            &line(["time UTC", "frames/s", "Gbit/s", "new", "CE", "CNP", "NAK", "RNR", "again", "gaps", "drops"]),
+            &line(["time UTC", "frames/s", "Gb/s", "new", "CE", "CNP", "NAK", "RNR", "again", "gaps", "drops"]),
         )?;
     }
     let new = &second.new;
@@ -149,7 +149,7 @@ mod tests {
     fn a_line_a_second_and_a_heading_now_and_then() {
         let first = shown(0, &second());
         let lines: Vec<&str> = first.lines().collect();
-        assert_eq!(lines[0], "time UTC    frames/s  Gbit/s    new      CE    CNP    NAK    RNR  again  gaps drops");
+        assert_eq!(lines[0], "time UTC    frames/s    Gb/s    new      CE    CNP    NAK    RNR  again  gaps drops");
         assert_eq!(lines[1], "22:13:20   2,000,000   20.00      3       1      2      4      5      6     7     8");
         assert_eq!(shown(1, &Second { drops: None, ..second() }).lines().count(), 1);
         assert!(shown(1, &Second { drops: None, ..second() }).ends_with("    ?\n"));

@@ -57,14 +57,18 @@ impl Selection {
     }
 
     fn matches(&self, flow: &FlowReport) -> bool {
-        self.qpn.is_none_or(|q| flow.dst_qp == q.0 || flow.src_qp == Some(q.0))
+        self.qpn.as_ref().is_none_or(|q| flow.dst_qp == q.number || flow.src_qp == Some(q.number))
             && self.host.as_ref().is_none_or(|h| flow.src == h.0 || flow.dst == h.0)
     }
 }
 
 /// A queue pair number as logs write it: decimal, or hexadecimal with 0x.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct QpNumber(pub u32);
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QpNumber {
+    /// The number.
+    pub number: u32,
+    typed: Box<str>,
+}
 
 /// What is no queue pair number.
 #[derive(Debug, thiserror::Error)]
@@ -79,7 +83,15 @@ impl FromStr for QpNumber {
             Some(hex) => u32::from_str_radix(hex, 16),
             None => text.parse(),
         };
-        number.ok().filter(|&n| n < 1 << 24).map(Self).ok_or(NoQpNumber)
+        let number = number.ok().filter(|&n| n < 1 << 24).ok_or(NoQpNumber)?;
+        Ok(Self { number, typed: text.into() })
+    }
+}
+
+impl fmt::Display for QpNumber {
+    /// As it was typed: that is what its user looks for.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.typed)
     }
 }
 
@@ -124,8 +136,10 @@ mod tests {
 
     #[test]
     fn reads_what_logs_print() {
-        assert_eq!("0x0013".parse::<QpNumber>().unwrap(), QpNumber(19));
-        assert_eq!("19".parse::<QpNumber>().unwrap(), QpNumber(19));
+        for text in ["0x0013", "0X13", "19"] {
+            let qpn: QpNumber = text.parse().unwrap();
+            assert_eq!((qpn.number, qpn.to_string().as_str()), (19, text));
+        }
         assert!("16777216".parse::<QpNumber>().is_err());
         for text in ["10.9.1.1", "::ffff:10.9.1.1", "00:00:00:00:00:00:00:00:00:00:255:255:10:09:01:01"] {
             assert_eq!(text.parse::<Host>().unwrap().to_string(), "10.9.1.1");

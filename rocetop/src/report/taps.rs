@@ -102,8 +102,8 @@ pub fn write(
     for ((capture, ledger), found) in captures.iter().zip(ledgers).zip(found) {
         let (tap, report) = (capture.path.as_str(), Report { captures, ledger, found, chosen });
         match &mut totals {
-            Some(sum) => sum.add(&ledger.totals()),
-            None => totals = Some(ledger.totals()),
+            Some(sum) => sum.add(&report.totals()),
+            None => totals = Some(report.totals()),
         }
         whole.flows.extend(report.flows().map(|flow| Of { tap, what: ids.shift_flow(flow) }));
         whole.connections.extend(report.connections().map(|mut what| {

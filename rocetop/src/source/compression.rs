@@ -3,10 +3,9 @@
 use std::error::Error;
 use std::io::{self, BufRead, Read};
 
+use super::gzip::Gzip;
+use super::xz::Xz;
 use super::zstd::Zstd;
-
-/// Memory that an .xz file may ask for, in KiB. `xz -9` needs 65 MiB; a header may claim 4 GiB.
-const XZ_MEMORY_KIB: u32 = 256 * 1024;
 
 /// A compression that is undone while reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,12 +52,13 @@ impl Compression {
         }
     }
 
-    /// A reader of the decompressed bytes. Files that were appended to one another read as one.
+    /// A reader of the decompressed bytes. Files that were appended to one another read as one; one that is cut or broken
+    /// gives what was decompressed before the fault comes.
     pub(crate) fn reader<R: BufRead + 'static>(self, compressed: R) -> Box<dyn Read> {
         match self {
-            Self::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(compressed)),
+            Self::Gzip => Box::new(Gzip::new(compressed)),
             Self::Zstd => Box::new(Zstd::new(compressed)),
-            Self::Xz => Box::new(lzma_rust2::XzReader::new_mem_limit(compressed, true, XZ_MEMORY_KIB)),
+            Self::Xz => Box::new(Xz::new(compressed)),
         }
     }
 }

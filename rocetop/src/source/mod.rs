@@ -20,6 +20,7 @@ mod buffer;
 mod compression;
 pub mod error;
 pub mod frame;
+mod gzip;
 mod input;
 mod queue;
 mod reader;
@@ -29,6 +30,7 @@ pub mod summary;
 #[cfg(test)]
 mod tests;
 pub mod timeline;
+mod xz;
 mod zstd;
 
 pub use batch::Batch;

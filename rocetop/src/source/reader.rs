@@ -62,13 +62,15 @@ impl Place<'_> {
                 break None;
             }
             let Record { ts: stamp, iface, link, wire_len, data, used } = match step(ahead) {
-                Ok(Step::Record(record)) => record,
+                Ok(Step::Record(mut record)) => {
+                    tally.add(&mut record);
+                    record
+                }
                 other => break Some(other),
             };
             let at = self.spot.at + (self.ahead.len() - ahead.len()) + data.start;
             let Some((record, behind)) = ahead.split_at_checked(used) else { break None };
             ts = stamp.unwrap_or(ts);
-            tally.add(stamp, wire_len);
             ahead = behind;
             *left -= 1;
             let bytes = record.get(data).unwrap_or_default();
@@ -142,10 +144,10 @@ impl Reader {
     fn read(&mut self) -> Option<Record> {
         loop {
             match self.decoder.step(self.input.ahead()) {
-                Ok(Step::Record(record)) => {
+                Ok(Step::Record(mut record)) => {
+                    self.tally.add(&mut record);
                     self.input.consume(record.used);
                     self.ts = record.ts.unwrap_or(self.ts);
-                    self.tally.add(record.ts, record.wire_len);
                     return Some(record);
                 }
                 other => {
@@ -303,10 +305,36 @@ impl Reader {
             first_ns: span.map(|(first, _)| first),
             last_ns: span.map(|(_, last)| last),
             complete: problem.is_none(),
+            drops: self.decoder.drops(),
+            notes: self.notes(),
+            clock_jumps: self.tally.jumps != 0,
+            unread_link: self.unread_link(),
             stopped: matches!(problem, Some(Problem::Stopped { .. })) && self.input.is_live(),
             problem: problem.map(ToString::to_string),
             watched: None,
         }
+    }
+
+    /// The link types that nobody here can read, where they are those of all frames.
+    fn unread_link(&self) -> Option<String> {
+        if self.tally.unread == 0 || self.tally.unread != self.tally.frames {
+            return None;
+        }
+        let unread: Vec<_> = self.interfaces().iter().filter(|i| i.link_type.link().is_none()).cloned().collect();
+        link_types(&unread)
+    }
+
+    /// What a reader of the report should know of the capture.
+    fn notes(&self) -> Vec<String> {
+        let mut notes = self.tally.notes();
+        let parts = if self.format == Some(Format::Pcap) { self.interfaces().len() } else { 1 };
+        if parts > 1 {
+            notes.insert(
+                0,
+                format!("{parts} captures lie one behind the other in this file, and all of them were read."),
+            );
+        }
+        notes
     }
 
     #[cfg(test)]

@@ -8,10 +8,10 @@ use rocetop_analysis::counted::NEEDS_PACKETS;
 use rocetop_parsers::{Bytes, Nanos};
 use serde::{Serialize, Serializer};
 
-use crate::pcap::{Fault, Interface, LinkType};
+use crate::pcap::{Fault, Interface, LinkType, MAX_RECORD, Record};
 
 /// One capture of a run, as the report shows it. What cannot be known is `None`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CaptureSummary {
     /// As it was named; `-` for standard input.
     pub path: String,
@@ -34,6 +34,17 @@ pub struct CaptureSummary {
     pub complete: bool,
     /// Why not.
     pub problem: Option<String>,
+    /// Frames that the capture itself says it had no room for; `None` where it does not tell.
+    pub drops: Option<u64>,
+    /// What is odd about it, in sentences.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// Its clock was set in between, or some stamps are false: no length of time or rate is worth anything.
+    #[serde(skip)]
+    pub clock_jumps: bool,
+    /// The link types of all its frames, where nobody here can read them.
+    #[serde(skip)]
+    pub unread_link: Option<String>,
     /// It would have gone on, but somebody asked for the end: of a live pipe the usual one.
     #[serde(skip)]
     pub stopped: bool,
@@ -101,6 +112,18 @@ impl CaptureSummary {
     #[must_use]
     pub fn ended(&self) -> bool {
         self.complete || self.stopped
+    }
+
+    /// Whether there is something to say about it beyond its figures.
+    #[must_use]
+    pub fn is_odd(&self) -> bool {
+        !self.complete || !self.notes.is_empty() || self.drops.is_some_and(|n| n != 0)
+    }
+
+    /// Whether its frames have no times.
+    #[must_use]
+    pub const fn is_timeless(&self) -> bool {
+        self.frames != 0 && self.first_ns.is_none()
     }
 }
 
@@ -183,23 +206,100 @@ pub(crate) struct Tally {
     pub(crate) bytes: Bytes,
     first: Nanos,
     last: Nanos,
+    /// The stamp before; all ones while there is none.
+    before: Nanos,
+    /// Frames without a stamp.
+    unstamped: u64,
+    /// Stamps that no clock gives behind the ones before.
+    pub(crate) jumps: u64,
+    /// The longest step back.
+    back: Nanos,
+    /// Frames whose length on the wire is beyond belief.
+    overlong: u64,
+    /// Frames of a link type that the parsers do not know.
+    pub(crate) unread: u64,
 }
 
 impl Default for Tally {
     fn default() -> Self {
-        Self { frames: 0, bytes: Bytes(0), first: Nanos(u64::MAX), last: Nanos(0) }
+        let (first, last, before, back) = (Nanos(u64::MAX), Nanos(0), Nanos(u64::MAX), Nanos(0));
+        Self { frames: 0, bytes: Bytes(0), first, last, before, unstamped: 0, jumps: 0, back, overlong: 0, unread: 0 }
     }
 }
 
+/// A clock that goes back farther than this was set, or a stamp is false. Several queues of a card that are written one
+/// after the other are milliseconds apart. Chosen.
+const BACK: Nanos = Nanos(1_000_000_000);
+/// Nothing is silent for so long: a year.
+const AHEAD: Nanos = Nanos(366 * 86_400 * 1_000_000_000);
+
 impl Tally {
-    /// Counts one frame.
+    /// Counts one frame. One that claims to be longer than any is counted with the bytes that are there.
     #[inline]
-    pub(crate) fn add(&mut self, ts: Option<Nanos>, wire_len: u32) {
-        self.frames += 1;
-        self.bytes += Bytes(u64::from(wire_len));
-        if let Some(ts) = ts {
-            self.saw(ts);
+    pub(crate) fn add(&mut self, record: &mut Record) {
+        if record.wire_len > MAX_RECORD {
+            self.too_long(record);
         }
+        self.frames += 1;
+        self.bytes += Bytes(u64::from(record.wire_len));
+        self.unread += u64::from(record.link.is_none());
+        match record.ts {
+            Some(ts) => {
+                if ts.0.abs_diff(self.before.0) > BACK.0 {
+                    self.leap(ts);
+                }
+                self.before = ts;
+                self.saw(ts);
+            }
+            None => self.unstamped += 1,
+        }
+    }
+
+    #[cold]
+    fn too_long(&mut self, record: &mut Record) {
+        let captured = record.data.len() as u32;
+        self.overlong += u64::from(record.wire_len > captured);
+        record.wire_len = captured;
+    }
+
+    /// A stamp that is far from the one before.
+    #[cold]
+    fn leap(&mut self, ts: Nanos) {
+        let first = self.before == Nanos(u64::MAX);
+        let back = self.before.since(ts);
+        if !first && (back > BACK || ts.since(self.before) > AHEAD) {
+            self.jumps += 1;
+            self.back = self.back.max(back);
+        }
+    }
+
+    /// What is odd about the frames, in sentences.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.jumps != 0 {
+            let back = if self.back == Nanos(0) {
+                "leaps ahead by more than a year".to_owned()
+            } else {
+                format!("goes back, by up to {} s", self.back.0.div_ceil(1_000_000_000))
+            };
+            let times = if self.jumps == 1 { "once".to_owned() } else { format!("{} times", self.jumps) };
+            notes.push(format!("Its clock {back} ({times}): lengths of time across that are worth nothing."));
+        }
+        if self.unstamped != 0 && self.unstamped == self.frames {
+            notes.push("Its frames have no times: rates, latencies and durations are not known.".to_owned());
+        } else if self.unstamped != 0 {
+            notes.push(format!(
+                "{} of its frames have no time, and are given that of the frame before.",
+                self.unstamped
+            ));
+        }
+        if self.overlong != 0 {
+            notes.push(format!(
+                "{} of its frames claim to be longer than any link carries, and count with the bytes that are there.",
+                self.overlong
+            ));
+        }
+        notes
     }
 
     /// Counts frames that were counted elsewhere.
@@ -243,11 +343,15 @@ mod tests {
             last_ns: None,
             complete: true,
             problem: None,
+            drops: None,
+            notes: Vec::new(),
+            clock_jumps: false,
+            unread_link: None,
             stopped: false,
             watched: None,
         };
         let text = "{\"path\":\"a.pcap\",\"format\":\"pcap\",\"link_type\":\"EN10MB\",\"frames\":2,\"bytes\":120,\
-                    \"first_ns\":1,\"last_ns\":null,\"complete\":true,\"problem\":null}";
+                    \"first_ns\":1,\"last_ns\":null,\"complete\":true,\"problem\":null,\"drops\":null}";
         assert_eq!(serde_json::to_string(&summary).unwrap(), text);
     }
 

@@ -1,8 +1,8 @@
 //! Interface description block: link type, snap length, name and clock (4.2).
 
-use super::super::{Fault, Interface, LinkType, Order, Step, What, record_limit};
+use super::super::{Fault, Interface, LinkType, MAX_INTERFACES, Order, Step, What, record_limit};
 use super::option::Opt;
-use super::{Clock, MAX_INTERFACES, Pcapng, Port, TRAILER, need, whole};
+use super::{Clock, Pcapng, Port, TRAILER, need, whole};
 
 /// Bytes of the block without options.
 pub const LEAST: u32 = 20;
@@ -52,6 +52,7 @@ impl Pcapng {
             }
         }
         self.interfaces.push(Interface { link_type, snaplen, name });
+        self.drops.push(None);
         self.ports.push(Port {
             clock: Clock::new(resolution, offset),
             link: link_type.link(),

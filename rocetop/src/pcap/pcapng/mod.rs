@@ -7,6 +7,7 @@
 pub mod clock;
 pub mod epb;
 pub mod idb;
+pub mod isb;
 pub mod option;
 pub mod pb;
 pub mod shb;
@@ -18,7 +19,7 @@ use rocetop_parsers::Link;
 pub use clock::Clock;
 pub use write::Writer;
 
-use super::{Fault, Interface, MAX_BLOCK, MAX_SKIP, Order, Step, What};
+use super::{Fault, Format, Interface, MAX_BLOCK, MAX_SKIP, Order, Step, What};
 
 /// Section header block. The same in both byte orders.
 pub const SHB: u32 = 0x0a0d_0d0a;
@@ -28,6 +29,8 @@ pub const IDB: u32 = 1;
 pub const PB: u32 = 2;
 /// Simple packet block.
 pub const SPB: u32 = 3;
+/// Interface statistics block.
+pub const ISB: u32 = 5;
 /// Enhanced packet block.
 pub const EPB: u32 = 6;
 
@@ -37,9 +40,6 @@ pub const EMPTY_BLOCK: u32 = 12;
 const HEAD: usize = 8;
 /// Bytes behind the body of a block.
 const TRAILER: usize = 4;
-
-/// Interfaces that one file may describe over all its sections, which bounds what a hostile file makes us remember.
-pub const MAX_INTERFACES: usize = 65_536;
 
 /// What the packets of one interface of the current section need.
 #[derive(Clone, Debug)]
@@ -61,6 +61,8 @@ pub struct Pcapng {
     base: u32,
     ports: Vec<Port>,
     interfaces: Vec<Interface>,
+    /// Frames that were missed, as the statistics of each of them say.
+    drops: Vec<Option<u64>>,
 }
 
 impl Default for Pcapng {
@@ -80,6 +82,7 @@ impl Pcapng {
             base: 0,
             ports: Vec::new(),
             interfaces: Vec::new(),
+            drops: Vec::new(),
         }
     }
 
@@ -102,6 +105,7 @@ impl Pcapng {
             IDB => self.interface_description(ahead),
             SPB => self.simple_packet(ahead),
             PB => self.packet(ahead),
+            ISB => self.interface_statistics(ahead),
             kind => self.pass_over(kind, ahead),
         }
     }
@@ -134,6 +138,9 @@ impl Pcapng {
         let total = self.order.u32(ahead, 4);
         if kind == 0 && total == 0 {
             return Err(Fault::new(PART, What::Zeros));
+        }
+        if let Some(format @ Format::Pcap) = Format::detect(ahead.get(..4).unwrap_or_default()) {
+            return Err(Fault::new(PART, What::AnotherCapture { format }));
         }
         check_length(total, EMPTY_BLOCK, MAX_SKIP, PART)?;
         self.unconfirmed = Some(total);

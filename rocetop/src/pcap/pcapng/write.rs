@@ -7,8 +7,8 @@ use std::io::{self, Write};
 
 use rocetop_parsers::Nanos;
 
-use super::super::{Interface, record_limit};
-use super::{EPB, IDB, MAX_INTERFACES, SHB, option, shb};
+use super::super::{Interface, MAX_INTERFACES, record_limit};
+use super::{EPB, IDB, SHB, option, shb};
 
 /// Where packets go.
 #[derive(Debug)]

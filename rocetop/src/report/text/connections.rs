@@ -239,8 +239,8 @@ fn paired(grade: Grade, transport: &str) -> &'static str {
 fn direction<W: Write>(page: &mut Page<'_, W>, label: &str, flow: &FlowReport, counted_only: bool) -> io::Result<()> {
     let r = &flow.requests;
     let mut figures = vec![counted(flow.packets, "packet"), bytes(flow.bytes)];
-    if flow.packets > 1 {
-        figures.push(duration(flow.last_ns.saturating_sub(flow.first_ns)));
+    if flow.last_ns > flow.first_ns {
+        figures.push(duration(flow.last_ns - flow.first_ns));
     }
     if counted_only {
         // What was sent again is among them.

@@ -17,9 +17,9 @@ pub(super) fn bars(figures: &[u64]) -> String {
     figures.iter().filter_map(|n| STEPS.get(step(n))).collect()
 }
 
-/// Bits a second: `28.8 Mbit/s`.
+/// Bits a second: `28.8 Mb/s`.
 pub(super) fn rate(bytes: u64, ns: u64) -> Option<String> {
-    (ns != 0).then(|| scaled(bytes as f64 * 8e9 / ns as f64, &["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"]))
+    (ns != 0).then(|| scaled(bytes as f64 * 8e9 / ns as f64, &["b/s", "kb/s", "Mb/s", "Gb/s", "Tb/s"]))
 }
 
 /// Gigabits a second with two digits behind the point: `12.34`.
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(bytes(999), "999 B");
         assert_eq!(bytes(6_236_430), "6.24 MB");
         assert_eq!(bytes(999_999), "1 MB");
-        assert_eq!(rate(6_236_430, 1_722_748_000).unwrap(), "29.0 Mbit/s");
+        assert_eq!(rate(6_236_430, 1_722_748_000).unwrap(), "29.0 Mb/s");
         assert_eq!(duration(850), "850 ns");
         assert_eq!(duration(1_722_748_000), "1.72 s");
         assert_eq!(duration(7_500_000_000_000), "2 h 05 min");

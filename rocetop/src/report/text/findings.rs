@@ -6,6 +6,7 @@ use rocetop_analysis::detect::Findings;
 use rocetop_analysis::{Finding, Severity};
 
 use super::figures::{counted, duration};
+use super::files::Files;
 use super::page::{BAD, DIM, HEAD, PLAIN, Page};
 
 /// Frames of a finding that are named; the JSON report has more.
@@ -15,11 +16,17 @@ const FRAMES: usize = 6;
 const INDENT: &str = "                ";
 
 /// Writes at most `most` findings, and how many there are beyond. `start` is the time of the capture's first frame.
-pub(super) fn write<W: Write>(page: &mut Page<'_, W>, found: &Findings, start: u64, most: usize) -> io::Result<()> {
+pub(super) fn write<W: Write>(
+    page: &mut Page<'_, W>,
+    found: &Findings,
+    files: &Files<'_>,
+    start: u64,
+    most: usize,
+) -> io::Result<()> {
     let mut said = "";
     for finding in found.list.iter().take(most) {
         page.gap()?;
-        one(page, finding, start)?;
+        one(page, finding, files, start)?;
         // The same thing about several connections is advised once.
         if finding.advice != said {
             page.words(DIM, INDENT, &finding.advice)?;
@@ -39,7 +46,7 @@ pub(super) fn alarming(found: &Findings) -> bool {
     found.list.iter().any(|f| f.severity >= Severity::Warning)
 }
 
-fn one<W: Write>(page: &mut Page<'_, W>, finding: &Finding, start: u64) -> io::Result<()> {
+fn one<W: Write>(page: &mut Page<'_, W>, finding: &Finding, files: &Files<'_>, start: u64) -> io::Result<()> {
     let style = match finding.severity {
         Severity::Critical => BAD,
         Severity::Warning => HEAD,
@@ -60,14 +67,14 @@ fn one<W: Write>(page: &mut Page<'_, W>, finding: &Finding, start: u64) -> io::R
         place.push(format!("for {}", duration(span)));
     }
     page.figures(PLAIN, INDENT, &place)?;
-    if let Some(frames) = frames(finding) {
+    if let Some(frames) = frames(finding, files) {
         page.words(PLAIN, INDENT, &frames)?;
     }
     Ok(())
 }
 
-fn frames(finding: &Finding) -> Option<String> {
-    let named: Vec<String> = finding.frames.iter().take(FRAMES).map(ToString::to_string).collect();
+fn frames(finding: &Finding, files: &Files<'_>) -> Option<String> {
+    let named: Vec<String> = finding.frames.iter().take(FRAMES).map(|frame| files.place(frame)).collect();
     match named.len() {
         0 => None,
         1 => Some(format!("frame {}", named.concat())),
@@ -107,7 +114,7 @@ mod tests {
 
     fn text(found: &Findings, most: usize) -> String {
         let mut out = Vec::new();
-        write(&mut Page::new(&mut out), found, 1_000_000_000, most).unwrap();
+        write(&mut Page::new(&mut out), found, &Files::of(&[]), 1_000_000_000, most).unwrap();
         anstream::adapter::strip_bytes(&out).into_vec().try_into().unwrap()
     }
 

@@ -2,6 +2,7 @@
 
 mod connections;
 pub(crate) mod figures;
+mod files;
 mod findings;
 pub(crate) mod page;
 pub mod simulation;
@@ -17,7 +18,9 @@ use rocetop_analysis::report::paths::PathsReport;
 
 use self::connections::Story;
 use self::figures::{bars, bytes, count, counted, duration, rate, share, time};
+use self::files::Files;
 use self::page::{BAD, DIM, GOOD, HEAD, PLAIN, Page};
+use super::known;
 use super::select::Selection;
 use crate::source::{CaptureSummary, Watched};
 
@@ -47,7 +50,7 @@ pub fn write(
     shown: &Shown,
 ) -> io::Result<()> {
     let mut page = Page::new(out);
-    let totals = ledger.totals();
+    let totals = known::totals(ledger, captures);
     heads(&mut page, captures)?;
     page.gap()?;
     sums(&mut page, &totals, captures)?;
@@ -58,7 +61,7 @@ pub fn write(
     let story = Story::of(ledger, shown);
     verdict(&mut page, &totals, captures, &story, findings::alarming(found))?;
     let start = captures.iter().filter_map(|c| c.first_ns).min().map_or(0, |first| first.0);
-    findings::write(&mut page, found, start, shown.top)?;
+    findings::write(&mut page, found, &Files::of(captures), start, shown.top)?;
     for block in &story.blocks {
         page.gap()?;
         block.write(&mut page)?;
@@ -72,7 +75,7 @@ fn heads<W: Write>(page: &mut Page<'_, W>, captures: &[CaptureSummary]) -> io::R
     // A ring buffer may have hundreds of parts: the first few stand for the others, but for those with a problem.
     let few = captures.len() <= FILES;
     let (shown_captures, rest): (Vec<_>, Vec<_>) =
-        captures.iter().enumerate().partition(|(n, c)| few || *n < FILES / 2 || !c.complete);
+        captures.iter().enumerate().partition(|(n, c)| few || *n < FILES / 2 || c.is_odd());
     for (_, capture) in shown_captures {
         captured(page, capture)?;
     }
@@ -89,7 +92,9 @@ fn captured<W: Write>(page: &mut Page<'_, W>, capture: &CaptureSummary) -> io::R
     figures.push(counted(capture.frames, "frame"));
     figures.push(bytes(capture.bytes.0));
     if let (Some(first), Some(last)) = (capture.first_ns, capture.last_ns) {
-        figures.push(duration(last.since(first).0));
+        if !capture.clock_jumps {
+            figures.push(duration(last.since(first).0));
+        }
         page.figures(PLAIN, "  ", &figures)?;
         page.words(DIM, "  ", &format!("{} UTC to {} UTC", time(first.0), time(last.0)))?;
     } else {
@@ -97,6 +102,20 @@ fn captured<W: Write>(page: &mut Page<'_, W>, capture: &CaptureSummary) -> io::R
     }
     if let Some(watched) = &capture.watched {
         watching(page, watched)?;
+    }
+    // Those of what is watched are told with how it is.
+    match capture.drops.filter(|_| capture.watched.is_none()) {
+        Some(0) => page.words(DIM, "  ", "The capture says that it missed no frame.")?,
+        Some(n) => {
+            let missed = counted(n, "frame");
+            let text =
+                format!("The capture itself missed {missed}: figures are too low, and gaps may be of its making.");
+            page.words(BAD, "  ", &text)?;
+        }
+        None => {}
+    }
+    for note in &capture.notes {
+        page.words(BAD, "  ", note)?;
     }
     match &capture.problem {
         Some(problem) => {
@@ -158,12 +177,14 @@ fn sums<W: Write>(page: &mut Page<'_, W>, t: &TotalsReport, captures: &[CaptureS
     page.figures(PLAIN, "Frames   ", &frames)?;
     let first = captures.iter().filter_map(|c| c.first_ns).min();
     let last = captures.iter().filter_map(|c| c.last_ns).max();
+    let sound = !captures.iter().any(|c| c.clock_jumps);
     if let (Some(first), Some(last)) = (first, last)
+        && sound
         && let Some(rate) = rate(t.bytes, last.since(first).0)
     {
         page.figures(PLAIN, "Rate     ", &[format!("{rate}, all frames, over {}", duration(last.since(first).0))])?;
     }
-    if let Some(over_time) = &t.rate
+    if let Some(over_time) = t.rate.as_ref().filter(|_| sound)
         && over_time.bytes.len() >= BARS
     {
         let peak = over_time.bytes.iter().max().and_then(|&most| rate(most, over_time.bin_ns)).unwrap_or_default();
@@ -253,6 +274,13 @@ fn verdict<W: Write>(
     }
     if t.roce_frames + t.rocev1_frames + t.infiniband_frames == 0 {
         page.words(BAD, "", "No RoCE or InfiniBand frame was found.")?;
+        if let Some(link) = captures.iter().find_map(|c| c.unread_link.as_deref()) {
+            let text = format!(
+                "Frames of the link type {link} cannot be read here. Capture on an Ethernet or RDMA device, or convert the \
+                 file."
+            );
+            return page.words(PLAIN, "", &text);
+        }
         return page.words(
             PLAIN,
             "",

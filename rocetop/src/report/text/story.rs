@@ -9,6 +9,7 @@ use rocetop_analysis::story::StoryReport;
 use rocetop_analysis::story::report::{EpisodeReport, Kind, Near, Recovery, Sizes, Spread};
 
 use super::figures::{bytes, count, counted, duration};
+use super::files::Files;
 use super::findings::{self, offset};
 use super::page::{BAD, DIM, GOOD, HEAD, PLAIN, Page};
 use super::{Shown, connections, heads};
@@ -53,6 +54,7 @@ pub fn write(
 ) -> io::Result<()> {
     let mut page = Page::new(out);
     let start = captures.iter().filter_map(|c| c.first_ns).min().map_or(0, |first| first.0);
+    let files = Files::of(captures);
     let all = connections::Story::of(ledger, &Shown { top: 1, ..shown.clone() });
     let Some(block) = all.blocks.first() else {
         return page.words(BAD, "", "This flow's connection does not fit the other parts of the selection.");
@@ -70,7 +72,7 @@ pub fn write(
         standpoint(&mut page, side)?;
     }
     if !sides.is_empty() {
-        timeline(&mut page, flows, &sides, start)?;
+        timeline(&mut page, flows, &sides, &files, start)?;
     }
     let more: u64 = sides.iter().map(|s| s.story.more_episodes).sum();
     if more != 0 {
@@ -89,7 +91,7 @@ pub fn write(
         page.gap()?;
         return page.words(GOOD, "", "Nothing to report about this connection.");
     }
-    findings::write(&mut page, found, start, usize::MAX)
+    findings::write(&mut page, found, &files, start, usize::MAX)
 }
 
 /// The directions that carry requests.
@@ -186,7 +188,7 @@ impl<'a> Entry<'a> {
     }
 
     /// Which PSNs, what it cost, and the frames that show it.
-    fn figures(&self) -> Vec<String> {
+    fn figures(&self, files: &Files<'_>) -> Vec<String> {
         let mut figures = vec![words::psns(self.episode.psn)];
         if self.times != 1 {
             figures.push(counted(self.times, "time"));
@@ -201,7 +203,7 @@ impl<'a> Entry<'a> {
             let verb = if self.episode.kind == Kind::Rnr { "waited" } else { "took" };
             figures.push(format!("{verb} {}", duration(self.took)));
         }
-        let named: Vec<String> = self.frames.iter().take(FRAMES).map(ToString::to_string).collect();
+        let named: Vec<String> = self.frames.iter().take(FRAMES).map(|frame| files.place(frame)).collect();
         let more = if self.frames.len() > FRAMES { "..." } else { "" };
         let word = if named.len() == 1 { "frame" } else { "frames" };
         let line = format!("{word} {}{more}", named.join(" "));
@@ -216,7 +218,13 @@ impl<'a> Entry<'a> {
 }
 
 /// What happened, in the order of time.
-fn timeline<W: Write>(page: &mut Page<'_, W>, flows: &[FlowReport], sides: &[Side<'_>], start: u64) -> io::Result<()> {
+fn timeline<W: Write>(
+    page: &mut Page<'_, W>,
+    flows: &[FlowReport],
+    sides: &[Side<'_>],
+    files: &Files<'_>,
+    start: u64,
+) -> io::Result<()> {
     let entries = Entry::all(sides);
     page.gap()?;
     if entries.is_empty() && !sides.iter().any(Side::counts) {
@@ -239,7 +247,7 @@ fn timeline<W: Write>(page: &mut Page<'_, W>, flows: &[FlowReport], sides: &[Sid
         if n < FIRST || n >= FIRST + left_out {
             let label = format!("{}{} ", at(entry.episode.first_ns), entry.side.arrow);
             page.words(style(entry.episode.kind), &label, &words::episode(entry.episode))?;
-            page.figures(PLAIN, INDENT, &entry.figures())?;
+            page.figures(PLAIN, INDENT, &entry.figures(files))?;
         }
     }
     page.words(DIM, &at(last), "last packet")
@@ -330,7 +338,8 @@ fn sizes(of: Sizes) -> String {
 }
 
 fn spread(times: &Spread, what: &str) -> Vec<String> {
-    if times.count == 0 {
+    // All zero: the frames have no times.
+    if times.max == 0 {
         return Vec::new();
     }
     vec![

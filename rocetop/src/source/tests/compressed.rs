@@ -73,6 +73,86 @@ fn cut_at_every_byte() {
     }
 }
 
+/// 2000 frames of 100 bytes, every second of which is noise.
+fn noisy() -> Vec<u8> {
+    let mut pcap = Pcap::plain();
+    let mut noise = 1u32;
+    for i in 0..2000u64 {
+        let mut frame = [0; 100];
+        for byte in frame.iter_mut().step_by(2) {
+            noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            *byte = (noise >> 24) as u8;
+        }
+        pcap.at(Nanos(1_000_000_000 + i), &frame);
+    }
+    pcap.bytes
+}
+
+#[test]
+fn what_came_before_a_cut_is_read() {
+    let dir = Dir::new();
+    let plain = read(&dir.file("plain", &noisy())).0;
+    for (format, compress) in ALL {
+        let file = compress(&noisy());
+        let (frames, summary) = read(&dir.file("file", &file[..file.len() * 3 / 4]));
+        assert_eq!(frames, plain[..frames.len()]);
+        // A block of zstd is whole or not there: 128 KiB are 1129 frames.
+        let least = if format == "pcap.zst" { 1129 } else { 1400 };
+        assert!((least..1600).contains(&frames.len()), "{format}: {}", frames.len());
+        assert!(summary.problem.unwrap().contains("data is cut: the capture inside ends at byte offset"));
+    }
+}
+
+/// A zstd frame of a window of 8 MiB, without a checksum: blocks as they are, 1000 bytes each.
+fn zstd_of_blocks(bytes: &[u8]) -> Vec<u8> {
+    let mut file = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 0x68];
+    let blocks = bytes.chunks(1000);
+    let last = blocks.len() - 1;
+    for (i, block) in blocks.enumerate() {
+        let header = (block.len() as u32) << 3 | u32::from(i == last);
+        file.extend(&header.to_le_bytes()[..3]);
+        file.extend(block);
+    }
+    file
+}
+
+#[test]
+fn a_zstd_window_is_let_go_of() {
+    let dir = Dir::new();
+    let plain = read(&dir.file("plain", &noisy())).0;
+    let whole = zstd_of_blocks(&noisy());
+    assert_eq!(read(&dir.file("file", &whole)).0, plain);
+    // Two blocks and half of one: 2000 bytes are a header of 24 and 17 records of 116.
+    let (frames, summary) = read(&dir.file("file", &whole[..6 + 2 * 1003 + 500]));
+    assert_eq!(frames, plain[..17]);
+    assert_eq!(summary.problem.as_deref(), Some("the zstd data is cut: the capture inside ends at byte offset 2000"));
+    // A block of a reserved type behind 200: the last 128 KiB may be the broken block's; 68928 bytes are 594 records.
+    let mut broken = whole;
+    broken[6 + 200 * 1003] |= 6;
+    let (frames, summary) = read(&dir.file("file", &broken));
+    assert_eq!(frames, plain[..594]);
+    let problem = summary.problem.unwrap();
+    assert!(problem.contains("cannot be undone behind byte offset 68928 of the capture inside"), "{problem}");
+}
+
+#[test]
+fn what_follows_a_gzip_member() {
+    let dir = Dir::new();
+    let problem = |more: &[u8]| {
+        let (frames, summary) = read(&dir.file("file", &[&gzip(&sample())[..], more].concat()));
+        assert_eq!(frames.len(), 50);
+        summary.problem
+    };
+    let garbage = "the gzip data cannot be undone behind byte offset 5824 of the capture inside: what follows is no \
+                   gzip data; if gzip itself can unpack it, do that first";
+    assert_eq!(problem(b"x").as_deref(), Some(garbage));
+    assert_eq!(problem(b"\0\0trailing garbage").as_deref(), Some(garbage));
+    // Padding, as tapes have it.
+    assert_eq!(problem(&[0; 1000]), None);
+    let cut = "the gzip data is cut: the capture inside ends at byte offset 5824";
+    assert_eq!(problem(&[0x1f]).as_deref(), Some(cut));
+}
+
 #[test]
 fn every_byte_turned() {
     let dir = Dir::new();

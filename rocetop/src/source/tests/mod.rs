@@ -4,6 +4,7 @@ mod batches;
 mod compressed;
 mod damage;
 mod merge;
+mod oddities;
 mod pipes;
 
 use std::fs;
@@ -94,6 +95,10 @@ fn reads_a_file_and_sums_it_up() {
         last_ns: Some(Nanos(7_000_000_009)),
         complete: true,
         problem: None,
+        drops: None,
+        notes: Vec::new(),
+        clock_jumps: false,
+        unread_link: None,
         stopped: false,
         watched: None,
     };
