@@ -101,8 +101,7 @@ pub fn watch(
                 // The kernel has counted it; what it carries beside is not among the sums.
                 mention(&mut session.engine, &frame);
             } else {
-                post.tally.count(1, Bytes(u64::from(item.wire_len)));
-                post.tally.saw(item.ts);
+                post.tally.add(Some(item.ts), item.wire_len);
                 let _ = account(&mut session.engine, &frame);
             }
             listener.frame(&frame);

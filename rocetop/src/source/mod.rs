@@ -22,6 +22,7 @@ pub mod error;
 pub mod frame;
 mod gzip;
 mod input;
+mod odd;
 mod queue;
 mod reader;
 pub mod shared;

@@ -11,6 +11,7 @@ use super::compression::Compression;
 use super::error::{Found, OpenError};
 use super::frame::Frame;
 use super::input::{Filled, Input};
+use super::odd::Odd;
 use super::queue::Ended;
 use super::shared::SharedFile;
 use super::summary::{CaptureSummary, Problem, Tally, link_types};
@@ -29,6 +30,7 @@ pub(crate) struct Reader {
     head: Option<Record>,
     ts: Nanos,
     tally: Tally,
+    odd: Odd,
     ended: bool,
     /// The stop flag was set while it waited.
     stopped: bool,
@@ -45,7 +47,7 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// Hands on frames until `left` is 0 or a step is no record. Tells how many bytes they took, and that step.
+    /// Hands on frames until `left` is 0 or a step is no record; that step is `None` before an odd record. Tells how many bytes they took, and that step.
     ///
     /// The innermost loop of every analysis: all that it counts stays in registers and is written back at the end.
     #[inline(always)]
@@ -62,15 +64,16 @@ impl Place<'_> {
                 break None;
             }
             let Record { ts: stamp, iface, link, wire_len, data, used } = match step(ahead) {
-                Ok(Step::Record(mut record)) => {
-                    tally.add(&mut record);
-                    record
-                }
+                Ok(Step::Record(record)) => record,
                 other => break Some(other),
             };
+            if Odd::is(stamp, wire_len, tally.latest()) {
+                break None;
+            }
             let at = self.spot.at + (self.ahead.len() - ahead.len()) + data.start;
             let Some((record, behind)) = ahead.split_at_checked(used) else { break None };
             ts = stamp.unwrap_or(ts);
+            tally.add(stamp, wire_len);
             ahead = behind;
             *left -= 1;
             let bytes = record.get(data).unwrap_or_default();
@@ -106,6 +109,7 @@ impl Reader {
             head: None,
             ts: Nanos(0),
             tally: Tally::default(),
+            odd: Odd::default(),
             ended: false,
             stopped: false,
             problem: None,
@@ -129,7 +133,15 @@ impl Reader {
                 Decoder::Pcapng(pcapng) => place.run(&mut left, |ahead| pcapng.step(ahead), &mut each),
             };
             self.input.consume(used);
-            let Some(step) = step else { break };
+            let Some(step) = step else {
+                if left == 0 {
+                    break;
+                }
+                let Some(record) = self.read() else { break };
+                each(self.as_frame(&record), self.spot_of(&record));
+                left -= 1;
+                continue;
+            };
             // What there is comes before what has to be waited for.
             let wait = matches!(step, Ok(Step::Need(n)) if left < most && !self.input.reaches(n, reach));
             if wait || !self.uncommon(step) {
@@ -144,12 +156,7 @@ impl Reader {
     fn read(&mut self) -> Option<Record> {
         loop {
             match self.decoder.step(self.input.ahead()) {
-                Ok(Step::Record(mut record)) => {
-                    self.tally.add(&mut record);
-                    self.input.consume(record.used);
-                    self.ts = record.ts.unwrap_or(self.ts);
-                    return Some(record);
-                }
+                Ok(Step::Record(record)) => return Some(self.count(record)),
                 other => {
                     if !self.uncommon(other) {
                         return None;
@@ -157,6 +164,18 @@ impl Reader {
                 }
             }
         }
+    }
+
+    /// Counts a record and goes on behind it.
+    #[inline]
+    fn count(&mut self, mut record: Record) -> Record {
+        if Odd::is(record.ts, record.wire_len, self.tally.latest()) {
+            self.odd.note(&mut record, self.tally.span().map(|_| self.ts));
+        }
+        self.input.consume(record.used);
+        self.ts = record.ts.unwrap_or(self.ts);
+        self.tally.add(record.ts, record.wire_len);
+        record
     }
 
     #[inline]
@@ -193,9 +212,13 @@ impl Reader {
     /// Where the bytes of [`Reader::frame`] lie.
     #[inline]
     pub(crate) fn spot(&self) -> Spot<'_> {
-        let behind = self.head.as_ref().map_or(0, |record| record.used - record.data.start);
+        self.head.as_ref().map_or_else(|| self.input.spot(), |record| self.spot_of(record))
+    }
+
+    /// Where the bytes of the record lie that was counted last.
+    fn spot_of(&self, record: &Record) -> Spot<'_> {
         let spot = self.input.spot();
-        Spot { at: spot.at - behind, ..spot }
+        Spot { at: spot.at + record.data.start - record.used, ..spot }
     }
 
     /// Time stamp of the record that was read last.
@@ -307,7 +330,7 @@ impl Reader {
             complete: problem.is_none(),
             drops: self.decoder.drops(),
             notes: self.notes(),
-            clock_jumps: self.tally.jumps != 0,
+            clock_jumps: self.odd.clock_jumps(),
             unread_link: self.unread_link(),
             stopped: matches!(problem, Some(Problem::Stopped { .. })) && self.input.is_live(),
             problem: problem.map(ToString::to_string),
@@ -315,18 +338,15 @@ impl Reader {
         }
     }
 
-    /// The link types that nobody here can read, where they are those of all frames.
+    /// The link types, where nobody here can read any of them.
     fn unread_link(&self) -> Option<String> {
-        if self.tally.unread == 0 || self.tally.unread != self.tally.frames {
-            return None;
-        }
-        let unread: Vec<_> = self.interfaces().iter().filter(|i| i.link_type.link().is_none()).cloned().collect();
-        link_types(&unread)
+        let unread = self.interfaces().iter().all(|i| i.link_type.link().is_none());
+        link_types(self.interfaces()).filter(|_| unread)
     }
 
     /// What a reader of the report should know of the capture.
     fn notes(&self) -> Vec<String> {
-        let mut notes = self.tally.notes();
+        let mut notes = self.odd.notes(self.tally.frames);
         let parts = if self.format == Some(Format::Pcap) { self.interfaces().len() } else { 1 };
         if parts > 1 {
             notes.insert(

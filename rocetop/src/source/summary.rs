@@ -8,7 +8,7 @@ use rocetop_analysis::counted::NEEDS_PACKETS;
 use rocetop_parsers::{Bytes, Nanos};
 use serde::{Serialize, Serializer};
 
-use crate::pcap::{Fault, Interface, LinkType, MAX_RECORD, Record};
+use crate::pcap::{Fault, Interface, LinkType};
 
 /// One capture of a run, as the report shows it. What cannot be known is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -42,7 +42,7 @@ pub struct CaptureSummary {
     /// Its clock was set in between, or some stamps are false: no length of time or rate is worth anything.
     #[serde(skip)]
     pub clock_jumps: bool,
-    /// The link types of all its frames, where nobody here can read them.
+    /// Its link types, where nobody here can read any of them.
     #[serde(skip)]
     pub unread_link: Option<String>,
     /// It would have gone on, but somebody asked for the end: of a live pipe the usual one.
@@ -206,100 +206,23 @@ pub(crate) struct Tally {
     pub(crate) bytes: Bytes,
     first: Nanos,
     last: Nanos,
-    /// The stamp before; all ones while there is none.
-    before: Nanos,
-    /// Frames without a stamp.
-    unstamped: u64,
-    /// Stamps that no clock gives behind the ones before.
-    pub(crate) jumps: u64,
-    /// The longest step back.
-    back: Nanos,
-    /// Frames whose length on the wire is beyond belief.
-    overlong: u64,
-    /// Frames of a link type that the parsers do not know.
-    pub(crate) unread: u64,
 }
 
 impl Default for Tally {
     fn default() -> Self {
-        let (first, last, before, back) = (Nanos(u64::MAX), Nanos(0), Nanos(u64::MAX), Nanos(0));
-        Self { frames: 0, bytes: Bytes(0), first, last, before, unstamped: 0, jumps: 0, back, overlong: 0, unread: 0 }
+        Self { frames: 0, bytes: Bytes(0), first: Nanos(u64::MAX), last: Nanos(0) }
     }
 }
 
-/// A clock that goes back farther than this was set, or a stamp is false. Several queues of a card that are written one
-/// after the other are milliseconds apart. Chosen.
-const BACK: Nanos = Nanos(1_000_000_000);
-/// Nothing is silent for so long: a year.
-const AHEAD: Nanos = Nanos(366 * 86_400 * 1_000_000_000);
-
 impl Tally {
-    /// Counts one frame. One that claims to be longer than any is counted with the bytes that are there.
+    /// Counts one frame.
     #[inline]
-    pub(crate) fn add(&mut self, record: &mut Record) {
-        if record.wire_len > MAX_RECORD {
-            self.too_long(record);
-        }
+    pub(crate) fn add(&mut self, ts: Option<Nanos>, wire_len: u32) {
         self.frames += 1;
-        self.bytes += Bytes(u64::from(record.wire_len));
-        self.unread += u64::from(record.link.is_none());
-        match record.ts {
-            Some(ts) => {
-                if ts.0.abs_diff(self.before.0) > BACK.0 {
-                    self.leap(ts);
-                }
-                self.before = ts;
-                self.saw(ts);
-            }
-            None => self.unstamped += 1,
+        self.bytes += Bytes(u64::from(wire_len));
+        if let Some(ts) = ts {
+            self.saw(ts);
         }
-    }
-
-    #[cold]
-    fn too_long(&mut self, record: &mut Record) {
-        let captured = record.data.len() as u32;
-        self.overlong += u64::from(record.wire_len > captured);
-        record.wire_len = captured;
-    }
-
-    /// A stamp that is far from the one before.
-    #[cold]
-    fn leap(&mut self, ts: Nanos) {
-        let first = self.before == Nanos(u64::MAX);
-        let back = self.before.since(ts);
-        if !first && (back > BACK || ts.since(self.before) > AHEAD) {
-            self.jumps += 1;
-            self.back = self.back.max(back);
-        }
-    }
-
-    /// What is odd about the frames, in sentences.
-    pub(crate) fn notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
-        if self.jumps != 0 {
-            let back = if self.back == Nanos(0) {
-                "leaps ahead by more than a year".to_owned()
-            } else {
-                format!("goes back, by up to {} s", self.back.0.div_ceil(1_000_000_000))
-            };
-            let times = if self.jumps == 1 { "once".to_owned() } else { format!("{} times", self.jumps) };
-            notes.push(format!("Its clock {back} ({times}): lengths of time across that are worth nothing."));
-        }
-        if self.unstamped != 0 && self.unstamped == self.frames {
-            notes.push("Its frames have no times: rates, latencies and durations are not known.".to_owned());
-        } else if self.unstamped != 0 {
-            notes.push(format!(
-                "{} of its frames have no time, and are given that of the frame before.",
-                self.unstamped
-            ));
-        }
-        if self.overlong != 0 {
-            notes.push(format!(
-                "{} of its frames claim to be longer than any link carries, and count with the bytes that are there.",
-                self.overlong
-            ));
-        }
-        notes
     }
 
     /// Counts frames that were counted elsewhere.
@@ -312,6 +235,11 @@ impl Tally {
     pub(crate) fn saw(&mut self, at: Nanos) {
         self.first = self.first.min(at);
         self.last = self.last.max(at);
+    }
+
+    /// The latest stamp, 0 before any.
+    pub(crate) const fn latest(&self) -> Nanos {
+        self.last
     }
 
     /// The earliest and the latest stamp, if there was one.
