@@ -40,7 +40,7 @@ fn judge(survey: &Survey, _: &Ledger<'_>, report: &mut dyn FnMut(Finding)) {
     let all = survey.reliable;
     let titles = [
         (unseen, format!("no answers were seen for {unseen} of {all} flows of requests")),
-        (untold, format!("which answers are those to {untold} of {all} flows of requests cannot be told")),
+        (untold, format!("for {untold} of {all} flows of requests it cannot be told which answers are theirs")),
     ];
     let advice = [
         "Capture both directions, on all links that the traffic may take.",

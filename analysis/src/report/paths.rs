@@ -16,7 +16,7 @@ use crate::report::survey::{Survey, Track};
 pub struct PathsReport {
     /// Pairs of hosts, each way apart.
     pub pairs: u64,
-    /// Flows with data.
+    /// Flows of connected queue pairs with sixteen data packets or more.
     pub queue_pairs: u64,
     /// Different addresses and UDP source ports among them: what a switch tells apart.
     pub five_tuples: u64,
@@ -63,9 +63,10 @@ pub struct PairReport {
 
 /// Pairs that are listed.
 const LISTED: usize = 16;
-/// Sizes of groups: what leaf switches have upward, and bonds toward a host.
+/// Sizes of groups: chosen.
 const LINKS: [u64; 4] = [2, 4, 8, 16];
-/// Hash functions that are tried: the mean of the busiest is then good to a few hundredths of a share.
+/// Hash functions that are tried. The mean is off by an eighth of the deviation of one: a quarter of a share for two flows on
+/// sixteen links, less for more flows.
 const FUNCTIONS: u64 = 64;
 
 impl PathsReport {

@@ -301,7 +301,10 @@ impl Survey {
         }
         pair.ce += flow.marks.as_ref().and_then(|m| m.ce.as_ref()).map_or(0, |ce| ce.count);
         if flow.transport != "UD" {
-            self.track(flow);
+            // Switches hash what has UDP.
+            if !flow.udp_sports.is_empty() {
+                self.track(flow);
+            }
             let pair = self.pair(&flow.src, &flow.dst).unwrap_or(&mut beyond);
             pair.first_ns = if pair.queue_pairs == 0 { flow.first_ns } else { pair.first_ns.min(flow.first_ns) };
             pair.last_ns = pair.last_ns.max(flow.last_ns);

@@ -1,5 +1,7 @@
 //! Names of cables, and the ports behind them.
 
+use std::collections::HashMap;
+
 use crate::table::Table;
 use crate::topology::{NodeId, PortId, Topology};
 
@@ -17,7 +19,9 @@ pub struct NoPlace {
 /// switch; `t1s0-t2s1.1` is the second of parallel ones.
 #[must_use]
 pub fn link_name(fabric: &Topology, port: PortId) -> String {
-    named(fabric, port, |node| fabric.name(node))
+    let (node, neighbour) = ends(fabric, port);
+    let nth = between(fabric, node, neighbour).position(|other| other == port).unwrap_or_default();
+    named(fabric, node, neighbour, nth, |node| fabric.name(node))
 }
 
 /// The names of all cables as they are seen from every port, in the order of ports.
@@ -31,20 +35,30 @@ pub fn link_names(fabric: &Topology) -> Table<PortId, String> {
         if tier == 0 { format!("h{count}") } else { format!("t{tier}s{count}") }
     };
     let nodes: Table<NodeId, String> = fabric.nodes().map(name).collect();
-    fabric.ports().ids().map(|port| named(fabric, port, |node| nodes[node].clone())).collect()
+    // Nor is each cable looked for among all of its switch.
+    let mut parallel: HashMap<(NodeId, NodeId), usize> = HashMap::new();
+    let cable = |port| {
+        let (node, neighbour) = ends(fabric, port);
+        let next = parallel.entry((node, neighbour)).or_default();
+        let nth = std::mem::replace(next, *next + 1);
+        named(fabric, node, neighbour, nth, |node| nodes[node].clone())
+    };
+    fabric.ports().ids().map(cable).collect()
 }
 
-fn named(fabric: &Topology, port: PortId, of: impl Fn(NodeId) -> String) -> String {
+/// The node of a port, and the one at the other end of its cable.
+fn ends(fabric: &Topology, port: PortId) -> (NodeId, NodeId) {
     let ports = fabric.ports();
-    let (node, neighbour) = (ports[port].node, ports[ports[port].peer].node);
+    (ports[port].node, ports[ports[port].peer].node)
+}
+
+/// The `nth` cable from a node to its neighbour.
+fn named(fabric: &Topology, node: NodeId, neighbour: NodeId, nth: usize, of: impl Fn(NodeId) -> String) -> String {
     if node.0 < fabric.hosts() {
         return of(node);
     }
     let name = format!("{}-{}", of(node), of(neighbour));
-    match between(fabric, node, neighbour).position(|other| other == port) {
-        Some(0) | None => name,
-        Some(nth) => format!("{name}.{nth}"),
-    }
+    if nth == 0 { name } else { format!("{name}.{nth}") }
 }
 
 /// The port of a name as [`link_name`] gives it.

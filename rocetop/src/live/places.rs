@@ -104,15 +104,17 @@ impl Place {
             return None;
         }
         let figures = self.figures.each_ref().map(|figure| figure.load(Ordering::Relaxed));
-        Some(Self::flow(self.second.load(Ordering::Relaxed), figures, tag))
+        let (key, mut flow) = Self::flow(self.second.load(Ordering::Relaxed), figures, tag);
+        flow.lock = self.lock.load(Ordering::Relaxed);
+        Some((key, flow))
     }
 
     /// The flow of a place that has one; then it has none. `None` where the lock is never free.
     fn take(&self) -> Option<Flow> {
         let free = |_: &u32| self.lock.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok();
         (0..ATTEMPTS).inspect(|_| std::hint::spin_loop()).find(free)?;
-        // Zeros while the flow is still known by its key: whoever gets the place finds it empty. And in one go: packets that
-        // give up on the lock are added without it.
+        // Zeros while the flow is still known by its key: whoever gets the place finds it empty, but for packets that gave up
+        // on this lock meanwhile. In one go, as those are added without it.
         let figures = self.figures.each_ref().map(|figure| figure.swap(0, Ordering::Relaxed));
         let second = self.second.swap(0, Ordering::Relaxed);
         let tag = self.tag.swap(Flow::FREE.bits(), Ordering::Release);

@@ -19,7 +19,10 @@ impl<R: BufRead> Gzip<R> {
     fn next_member(&mut self) -> io::Result<()> {
         let Some(mut compressed) = self.member.take().map(GzDecoder::into_inner) else { return Ok(()) };
         loop {
-            let rest = compressed.fill_buf()?;
+            let rest = match compressed.fill_buf() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                rest => rest?,
+            };
             match rest.iter().position(|&byte| byte != 0).map(|at| (at, rest.get(at))) {
                 Some((at, Some(0x1f))) => {
                     compressed.consume(at);
