@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::sh;
 
+const SENT: &str = "packets sent";
 const RECEIVED: &str = "packets received";
 
 const RUNS: [&str; 4] = ["write", "read", "send", "loss"];
@@ -28,22 +29,35 @@ pub(super) fn run(binary: &Path, out: &Path) -> Result<bool> {
         for end in [1, 2] {
             let place = format!("{run}.e{end}");
             let live = report(&std::fs::read_to_string(out.join(format!("{place}.live"))).context(place.clone())?)?;
-            let capture = out.join(format!("{place}.pcap"));
-            let capture = report(&sh::output(Command::new(binary).args(["analyze", "--json"]).arg(&capture))?)?;
+            let captured = |end| {
+                let capture = out.join(format!("{run}.e{end}.pcap"));
+                report(&sh::output(Command::new(binary).args(["analyze", "--json"]).arg(&capture))?)
+            };
+            let (capture, far) = (captured(end)?, captured(3 - end)?);
+            let came = sum(&far, "dst", 3 - end, "/packets");
             let dropped = drops(&std::fs::read_to_string(out.join(format!("{place}.tcpdump")))?);
             let rxe = |when: &str| numbers(&out.join(format!("{run}.rxe{end}.{when}")));
             let (before, after) = (rxe("before")?, rxe("after")?);
             let grown = |name: &str| Some(after.get(name)?.saturating_sub(*before.get(name)?));
             for Row { what, live, capture, rxe } in rows(&live, &capture, end, &grown) {
-                // What passes the interface may find no room in Soft-RoCE's own queue.
-                let short = rxe.filter(|_| what == RECEIVED).and_then(|rxe| live.checked_sub(rxe)).filter(|&n| n != 0);
+                let missing = rxe.and_then(|rxe| live.checked_sub(rxe)).filter(|&n| n != 0);
+                let (short, why) = match what {
+                    // What passes the interface may find no room in Soft-RoCE's own queue.
+                    RECEIVED => (missing, "dropped by Soft-RoCE itself"),
+                    // What finds no room in the virtual cable behind the interface was sent for the taps, and not for
+                    // Soft-RoCE, which is told so. Then none of it came to the other end.
+                    SENT => {
+                        (missing.filter(|_| rxe.is_some_and(|rxe| came <= rxe)), "dropped by the cable, not counted")
+                    }
+                    _ => (None, ""),
+                };
                 let same = live == capture && rxe.is_none_or(|rxe| rxe == live || short.is_some());
                 all &= same;
                 let rxe = rxe.map_or_else(String::new, |n| n.to_string());
                 let by = if end == 1 { "sums" } else { "headers" };
                 let verdict = match short {
                     _ if !same => "  DIFFERENT".to_owned(),
-                    Some(n) => format!("  {n} dropped by Soft-RoCE itself"),
+                    Some(n) => format!("  {n} {why}"),
                     None => String::new(),
                 };
                 println!("{run:<6} e{end:<2} {by:<8} {what:<26} {live:>9} {capture:>9} {rxe:>9}{verdict}");
@@ -64,20 +78,14 @@ pub(super) fn run(binary: &Path, out: &Path) -> Result<bool> {
 }
 
 fn rows(live: &Value, capture: &Value, end: u32, rxe: &dyn Fn(&str) -> Option<u64>) -> Vec<Row> {
-    let here = format!("10.9.{end}.1");
-    let of = |report: &Value, field: &str, pointer: &str| -> u64 {
-        let flows = report.get("flows").and_then(Value::as_array).into_iter().flatten();
-        let mine = flows.filter(|flow| flow.get(field).and_then(Value::as_str) == Some(&here));
-        mine.filter_map(|flow| flow.pointer(pointer)?.as_u64()).sum()
-    };
     let row = |what, field: &str, pointer: &str, rxe| Row {
         what,
-        live: of(live, field, pointer),
-        capture: of(capture, field, pointer),
+        live: sum(live, field, end, pointer),
+        capture: sum(capture, field, end, pointer),
         rxe,
     };
     vec![
-        row("packets sent", "src", "/packets", rxe("sent_pkts")),
+        row(SENT, "src", "/packets", rxe("sent_pkts")),
         row(RECEIVED, "dst", "/packets", rxe("rcvd_pkts")),
         row("sequence NAKs sent", "src", "/naks/psn_sequence_error", rxe("out_of_seq_request")),
         row("sequence NAKs received", "dst", "/naks/psn_sequence_error", None),
@@ -87,6 +95,14 @@ fn rows(live: &Value, capture: &Value, end: u32, rxe: &dyn Fn(&str) -> Option<u6
         row("bytes sent", "src", "/bytes", None),
         row("bytes received", "dst", "/bytes", None),
     ]
+}
+
+/// A figure summed over the flows from (`src`) or to (`dst`) an end.
+fn sum(report: &Value, field: &str, end: u32, pointer: &str) -> u64 {
+    let here = format!("10.9.{end}.1");
+    let flows = report.get("flows").and_then(Value::as_array).into_iter().flatten();
+    let mine = flows.filter(|flow| flow.get(field).and_then(Value::as_str) == Some(&here));
+    mine.filter_map(|flow| flow.pointer(pointer)?.as_u64()).sum()
 }
 
 /// The report: the last line.
