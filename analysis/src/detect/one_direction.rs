@@ -37,17 +37,23 @@ pub(super) const RULE: Rule = Rule {
 
 fn judge(survey: &Survey, _: &Ledger<'_>, report: &mut dyn FnMut(Finding)) {
     let (unseen, untold) = survey.unanswered();
-    let all = survey.reliable;
-    let titles = [
-        (unseen, format!("no answers were seen for {unseen} of {all} flows of requests")),
-        (untold, format!("for {untold} of {all} flows of requests it cannot be told which answers are theirs")),
-    ];
-    let advice = [
-        "Capture both directions, on all links that the traffic may take.",
-        "Capture from before the connections begin: their managers tell which queue pairs belong together.",
-    ];
+    let all: u64 = survey.pairs.values().map(|pair| pair.reliable).sum();
     let (first, last) = (survey.first_ns.unwrap_or_default(), survey.last_ns.unwrap_or_default());
-    for ((count, title), advice) in titles.into_iter().zip(advice).filter(|((count, _), _)| *count != 0) {
+    for (count, title, advice) in [
+        (
+            unseen,
+            format!("no answers were seen for {unseen} of {all} flows of requests"),
+            "Capture both directions, on all links that the traffic may take.",
+        ),
+        (
+            untold,
+            format!("for {untold} of {all} flows of requests it cannot be told which answers are theirs"),
+            "Capture from before the connections begin: their managers tell which queue pairs belong together.",
+        ),
+    ] {
+        if count == 0 {
+            continue;
+        }
         report(
             Finding::of(&RULE, Severity::Info, title)
                 .during(first, last)

@@ -84,13 +84,21 @@ impl PathsReport {
         heaviest.sort_by_key(|pair| Reverse(pair.bytes));
         heaviest.truncate(LISTED);
         let (tuples, with_qp) = (sums(tracks, |t| t.tuple), sums(tracks, |t| t.with_qp));
+        let groups = LINKS.into_iter().zip(busiest(&tuples)).zip(busiest(&with_qp));
+        let uplinks = groups.map(|((links, five), qp)| UplinksReport {
+            links,
+            busiest_permille: five.0,
+            worst_permille: five.1,
+            with_qp_busiest_permille: qp.0,
+            with_qp_worst_permille: qp.1,
+        });
         Some(Self {
             pairs: count,
             queue_pairs: tracks.len() as u64,
             five_tuples: tuples.len() as u64,
             five_tuple_millibits: entropy(tuples.values().copied()),
             with_qp_millibits: entropy(with_qp.values().copied()),
-            uplinks: LINKS.map(|links| uplinks(links, &tuples, &with_qp)).to_vec(),
+            uplinks: uplinks.collect(),
             heaviest,
             more_queue_pairs: survey.more_tracks,
         })
@@ -119,27 +127,27 @@ fn sums<'t>(tracks: impl IntoIterator<Item = &'t Track>, hashed: impl Fn(&Track)
     sums
 }
 
-fn uplinks(links: u64, tuples: &BTreeMap<u64, u64>, with_qp: &BTreeMap<u64, u64>) -> UplinksReport {
-    let (busiest_permille, worst_permille) = busiest(links, tuples);
-    let (with_qp_busiest_permille, with_qp_worst_permille) = busiest(links, with_qp);
-    UplinksReport { links, busiest_permille, worst_permille, with_qp_busiest_permille, with_qp_worst_permille }
-}
-
-/// The busiest of so many links in thousandths of an equal share: mean and worst over all hash functions.
-fn busiest(links: u64, sums: &BTreeMap<u64, u64>) -> (u64, u64) {
+/// The busiest link of each group in thousandths of an equal share: mean and worst over all hash functions.
+fn busiest(sums: &BTreeMap<u64, u64>) -> [(u64, u64); LINKS.len()] {
     let all: u64 = sums.values().sum();
-    let most = |function: u64| {
-        let mut loads = vec![0_u64; links as usize];
+    let share = |most: u64, links: u64| u128::from(most) * 1000 * u128::from(links) / u128::from(all.max(1));
+    let mut figures = [(0, 0); LINKS.len()];
+    for function in (1..=FUNCTIONS).map(mixed) {
+        let mut loads = LINKS.map(|links| vec![0_u64; links as usize]);
         for (hashed, bytes) in sums {
-            if let Some(load) = loads.get_mut((mixed(hashed ^ mixed(function)) % links) as usize) {
-                *load += bytes;
+            let hash = mixed(hashed ^ function);
+            for (loads, links) in loads.iter_mut().zip(LINKS) {
+                if let Some(load) = loads.get_mut((hash % links) as usize) {
+                    *load += bytes;
+                }
             }
         }
-        let most = loads.into_iter().max().unwrap_or_default();
-        u64::try_from(u128::from(most) * 1000 * u128::from(links) / u128::from(all.max(1))).unwrap_or(u64::MAX)
-    };
-    let each = || (1..=FUNCTIONS).map(most);
-    (each().sum::<u64>() / FUNCTIONS, each().max().unwrap_or_default())
+        for ((figure, loads), links) in figures.iter_mut().zip(loads).zip(LINKS) {
+            let most = share(loads.into_iter().max().unwrap_or_default(), links) as u64;
+            *figure = (figure.0 + most, figure.1.max(most));
+        }
+    }
+    figures.map(|(sum, worst)| (sum / FUNCTIONS, worst))
 }
 
 /// A word whose bits all depend on all bits of another: the finaliser of SplitMix64 (Steele, Lea, Flood, Fast Splittable
@@ -180,15 +188,13 @@ mod tests {
 
     #[test]
     fn one_flow_fills_one_link() {
-        for links in LINKS {
-            assert_eq!(busiest(links, &even(1)), (1000 * links, 1000 * links));
-        }
+        assert_eq!(busiest(&even(1)), LINKS.map(|links| (1000 * links, 1000 * links)));
     }
 
     #[test]
     fn two_flows_meet_every_other_time() {
         // On two links: 2 times the share where they meet, else 1; 64 draws of that have a deviation of 1/16.
-        let (mean, worst) = busiest(2, &even(2));
+        let [(mean, worst), ..] = busiest(&even(2));
         assert!((1_375..=1_625).contains(&mean), "{mean}");
         assert_eq!(worst, 2_000);
     }
@@ -197,9 +203,9 @@ mod tests {
     fn balls_in_bins() {
         // The fullest of 8 bins with 8 balls has 2.597 on average, and a share is one ball: the multinomial distribution
         // summed over all 6,435 ways to fill the bins.
-        let (mean, _) = busiest(8, &even(8));
+        let [_, _, (mean, _), _] = busiest(&even(8));
         assert!((2_350..=2_800).contains(&mean), "{mean}");
-        let (mean, _) = busiest(8, &even(8_000));
+        let [_, _, (mean, _), _] = busiest(&even(8_000));
         assert!((1_000..=1_080).contains(&mean), "{mean}");
     }
 }

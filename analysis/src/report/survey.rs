@@ -73,7 +73,9 @@ pub struct Pair {
     pub damaged: Vec<u32>,
     /// CE marks on requests and responses.
     pub ce: u64,
-    /// Reliable flows with some requests that nothing is known to answer.
+    /// Reliable flows with some requests.
+    pub reliable: u64,
+    /// Those of them that nothing is known to answer.
     pub unanswered: u64,
     /// ACKs, NAKs and responses that are not known to answer anything.
     pub stray_answers: u64,
@@ -186,8 +188,6 @@ pub struct Survey {
     pub tracks: Vec<Track>,
     /// Flows with data beyond those.
     pub more_tracks: u64,
-    /// Reliable flows with some requests.
-    pub reliable: u64,
     /// Flows whose data is not ECN-capable, and the first.
     pub not_capable: u64,
     /// The first of these.
@@ -206,22 +206,7 @@ impl Survey {
     /// Adds a connection.
     pub fn add(&mut self, case: &Case<'_>) {
         for (flow, peer) in case.directions() {
-            self.flow(flow);
-            let answers = |p: &FlowReport| p.acks + p.naks.total() + p.responses.packets;
-            if peer.is_none()
-                && answers(flow) != 0
-                && let Some(pair) = self.pair(&flow.src, &flow.dst)
-            {
-                pair.stray_answers += answers(flow);
-            }
-            if flow.transport == "RC" && flow.requests.packets >= SOME {
-                self.reliable += 1;
-                if peer.is_none_or(|p| answers(p) == 0)
-                    && let Some(pair) = self.pair(&flow.src, &flow.dst)
-                {
-                    pair.unanswered += 1;
-                }
-            }
+            self.flow(flow, peer);
         }
     }
 
@@ -279,7 +264,7 @@ impl Survey {
         }
     }
 
-    fn flow(&mut self, flow: &FlowReport) {
+    fn flow(&mut self, flow: &FlowReport, peer: Option<&FlowReport>) {
         self.work(flow);
         self.first_ns = Some(self.first_ns.map_or(flow.first_ns, |t| t.min(flow.first_ns)));
         self.last_ns = Some(self.last_ns.map_or(flow.last_ns, |t| t.max(flow.last_ns)));
@@ -288,24 +273,29 @@ impl Survey {
             self.notifiers.push(Notifier { flow: flow.id, src, dst, dst_qp: flow.dst_qp, cnps: flow.cnps });
         }
         let data = flow.requests.packets + flow.responses.packets;
+        // Queue pair 1 is management, which has a class and ports of its own.
+        let carries = data >= SOME && flow.dst_qp > 1;
+        // Switches hash what has UDP.
+        if carries && flow.transport != "UD" && !flow.udp_sports.is_empty() {
+            self.track(flow);
+        }
+        let answers = |f: &FlowReport| f.acks + f.naks.total() + f.responses.packets;
+        let reliable = flow.transport == "RC" && flow.requests.packets >= SOME;
         let mut beyond = Pair::default();
         let pair = self.pair(&flow.src, &flow.dst).unwrap_or(&mut beyond);
+        pair.stray_answers += if peer.is_none() { answers(flow) } else { 0 };
+        pair.reliable += u64::from(reliable);
+        pair.unanswered += u64::from(reliable && peer.is_none_or(|p| answers(p) == 0));
         pair.packets += flow.packets;
         pair.icrc_bad += u64::from(flow.icrc_bad);
         if flow.icrc_bad != 0 && pair.damaged.len() < DAMAGED {
             pair.damaged.push(flow.id);
         }
-        // Queue pair 1 is management, which has a class and ports of its own.
-        if data < SOME || flow.dst_qp <= 1 {
+        if !carries {
             return;
         }
         pair.ce += flow.marks.as_ref().and_then(|m| m.ce.as_ref()).map_or(0, |ce| ce.count);
         if flow.transport != "UD" {
-            // Switches hash what has UDP.
-            if !flow.udp_sports.is_empty() {
-                self.track(flow);
-            }
-            let pair = self.pair(&flow.src, &flow.dst).unwrap_or(&mut beyond);
             pair.first_ns = if pair.queue_pairs == 0 { flow.first_ns } else { pair.first_ns.min(flow.first_ns) };
             pair.last_ns = pair.last_ns.max(flow.last_ns);
             pair.queue_pairs += 1;
