@@ -118,18 +118,6 @@ impl Count {
     }
 }
 
-/// Whether the doubles of both ways, among so many packets, prove a capture that doubles.
-fn proves(ways: [Count; 2], held: usize) -> bool {
-    let [mut all, back] = ways;
-    all.add(back);
-    if all.doubles < PROOF {
-        return false;
-    }
-    let both = ways.iter().all(|way| way.so_far() && way.doubles >= LEAST);
-    let never_sent = all.acks >= PROOF || all.moved * 10 >= all.doubles * 9;
-    held <= SOON && all.nearly_all() || both && never_sent && all.third * 10 <= all.doubles
-}
-
 #[derive(Clone, Debug)]
 enum State {
     Holding(Vec<Held>),
@@ -233,11 +221,22 @@ impl Pair {
         old.filter(|s| s.proves && !s.closed).count()
     }
 
-    /// Whether the doubles prove it: all have come but for a few, by twice the time that they take.
+    /// Whether the doubles among so many packets prove it: of more than a few, all that are due by twice the time that they
+    /// take have come, but for some.
     fn proves(&self, held: usize, now: Nanos) -> bool {
+        let all = self.count();
+        if all.doubles < PROOF {
+            return false;
+        }
+        if held <= SOON && all.nearly_all() {
+            return true;
+        }
+        let both = self.ways.iter().all(|way| way.so_far() && way.doubles >= LEAST);
+        let never_sent = all.acks >= PROOF || all.moved * 10 >= all.doubles * 9;
         let due = |s: &&Sent| s.proves && !s.closed && !apart(s.at, now, Nanos(self.latest.0 * 2));
-        proves(self.ways, held)
-            && (held <= SOON || self.recent.iter().filter(due).count() as u32 * 9 <= self.count().doubles)
+        both && never_sent
+            && all.third * 10 <= all.doubles
+            && (held <= SOON || self.recent.iter().filter(due).count() as u32 * 9 <= all.doubles)
     }
 
     /// The verdict, if it can be given by now.

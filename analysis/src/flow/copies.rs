@@ -89,7 +89,7 @@ impl Share {
 
 /// Time within which a mirror of the same capture delivers the copy of a frame from another port: queues between the two
 /// ports take milliseconds at most, a path that failed is noticed by a timeout of tens of them.
-const MIRRORED_WITHIN: Nanos = Nanos(20_000_000);
+pub(crate) const MIRRORED_WITHIN: Nanos = Nanos(20_000_000);
 /// Packets of one flow remembered while it is seen at several places.
 const RECENT: usize = 64;
 /// Copies below this many prove little: a lone message that is resent looks the same.

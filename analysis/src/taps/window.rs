@@ -7,7 +7,9 @@ use rocetop_parsers::Psn;
 use super::align::{Group, assign, in_step};
 use super::sight::{Identity, Kind, Sight};
 use super::way::{Copies, Edge, Run};
+use crate::engine::doubles::AT_ONCE;
 use crate::flow::Key;
+use crate::flow::copies::MIRRORED_WITHIN;
 
 /// What became of a packet that one tap saw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,10 +31,6 @@ pub(super) struct Twins {
     pub(super) same: bool,
 }
 
-/// Time within which one tap delivers the copy of a frame from another port, and the double of a frame that looks
-/// exactly the same: as [`crate::flow::copies`].
-const MIRRORED_WITHIN: i64 = 20_000_000;
-const DOUBLED_WITHIN: i64 = 100_000;
 /// Packets that are evidence enough for a mirror.
 const LEAST: usize = 16;
 
@@ -167,7 +165,7 @@ impl Window {
     fn is_twin(&self, side: usize, a: usize, b: usize) -> Option<bool> {
         let (a, b) = (self.sight(side, a)?, self.sight(side, b)?);
         let same = a.place == b.place;
-        ((b.at - a.at).abs() <= if same { DOUBLED_WITHIN } else { MIRRORED_WITHIN }).then_some(same)
+        ((b.at - a.at).abs() <= if same { AT_ONCE } else { MIRRORED_WITHIN }.0.cast_signed()).then_some(same)
     }
 
     /// Whether it carries packets that are evidence for or against mirrors.
