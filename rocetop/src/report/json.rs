@@ -47,7 +47,9 @@ impl Serialize for Report<'_> {
         report.serialize_field("schema", SCHEMA)?;
         report.serialize_field("captures", self.captures)?;
         report.serialize_field("totals", &self.totals())?;
-        report.serialize_field("flows", &Each(Cell::new(Some(self.flows().map(|flow| self.known(flow))))))?;
+        let timeless = known::timeless(self.captures);
+        let flows = self.flows().map(|flow| self.known(flow, timeless));
+        report.serialize_field("flows", &Each(Cell::new(Some(flows))))?;
         report.serialize_field("connections", &Each(Cell::new(Some(self.connections()))))?;
         report.serialize_field("cm", &Each(Cell::new(Some(self.ledger.exchanges()))))?;
         report.serialize_field("more_cm", &self.ledger.more_exchanges())?;
@@ -73,8 +75,7 @@ enum Known {
 }
 
 impl Report<'_> {
-    fn known(&self, flow: FlowReport) -> Known {
-        let timeless = known::timeless(self.captures);
+    fn known(&self, flow: FlowReport, timeless: bool) -> Known {
         if !self.ledger.is_counted() && !timeless {
             return Known::Whole(Box::new(flow));
         }
