@@ -40,6 +40,20 @@ pub enum Link {
     BsdLoop,
 }
 
+impl Link {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Ethernet,
+        Self::RawIp,
+        Self::LinuxCooked1,
+        Self::LinuxCooked2,
+        Self::Infiniband,
+        Self::Erf,
+        Self::BsdNull,
+        Self::BsdLoop,
+    ];
+}
+
 /// Bytes of the ICRC, the last thing of every packet with a BTH (IBTA 7.8.1).
 const ICRC: usize = 4;
 

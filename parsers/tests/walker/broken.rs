@@ -8,17 +8,6 @@ use rocetop_parsers::{Class, Facts, Link, dissect};
 
 use crate::frames::*;
 
-const LINKS: [Link; 8] = [
-    Link::Ethernet,
-    Link::RawIp,
-    Link::LinuxCooked1,
-    Link::LinuxCooked2,
-    Link::Infiniband,
-    Link::Erf,
-    Link::BsdNull,
-    Link::BsdLoop,
-];
-
 /// Walks `bytes` at both depths in use and checks what holds of every answer.
 fn plausible(bytes: &[u8], link: Link) -> [Option<Facts>; 2] {
     if link == Link::Ethernet && is_plain(bytes) {
@@ -106,7 +95,7 @@ proptest! {
 
     #[test]
     fn noise(bytes in proptest::collection::vec(any::<u8>(), 0..200), link in 0usize..6) {
-        plausible(&bytes, LINKS[link]);
+        plausible(&bytes, Link::ALL[link]);
     }
 
     /// Noise behind a good start: samples with a few bytes overwritten and the end moved.
