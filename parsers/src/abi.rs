@@ -51,8 +51,9 @@ impl Ports {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Flow {
-    /// 1 while a CPU adds a packet, else 0. What keeps the sums whole when packets come in on several CPUs at once. The
-    /// kernel's own lock costs more: it turns interrupts off and on again.
+    /// 1 while a CPU adds a packet or begins a flow of this column, or userland takes the flow out, else 0. What keeps
+    /// the sums whole when packets come in on several CPUs at once. The kernel's own lock costs more: it turns interrupts
+    /// off and on again.
     pub lock: u32,
     /// The first UDP source port.
     port: u16,
@@ -65,7 +66,7 @@ pub struct Flow {
     /// Response space.
     pub responses: Responses,
     /// Packets that found the lock taken for so long that they are counted here and nowhere else: a CPU was taken away
-    /// from under whoever held it.
+    /// from under whoever held it, in the kernel or in userland.
     pub late_packets: u64,
     /// Their bytes.
     pub late_bytes: u64,

@@ -39,7 +39,7 @@ mod programs {
     static HASHED: HashMap<Key, [u64; 32], 65_536> = HashMap::new();
 
     /// Addresses and queue pair.
-    #[repr(C, align(8))]
+    #[repr(C)]
     struct Key([u32; 3]);
 
     #[xdp(frags)]

@@ -1,7 +1,8 @@
 //! A lock in a map value, and adding without one: what Rust has no words for on this target.
 //!
-//! The kernel's own lock (`bpf_spin_lock`) turns interrupts off, and costs two calls more. Neither is needed here: whoever
-//! holds this one runs with softirqs off, so nothing that wants it runs on the same CPU before it is done.
+//! The kernel's own lock (`bpf_spin_lock`) turns interrupts off, and costs two calls more. Neither is needed here: a program
+//! that holds this one runs with softirqs off, so nothing that wants it runs on the same CPU before it is done. Userland
+//! holds it as well, while it takes a flow out, and may be stopped there: so attempts are counted.
 #![allow(unsafe_code, reason = "instructions that the compiler has no names for; each use says why it holds")]
 
 use core::arch::asm;

@@ -67,8 +67,12 @@ mod linux {
         ] {
             let [empty, ours, hash] = together(&object, &settings, frame, flows, step);
             let [over, hash] = [ours, hash].map(|[least, median]| [least - empty[0], median - empty[1]]);
-            let [empty, ours, over, hash] =
+            let [empty, ours, over, mut hash] =
                 [empty, ours, over, hash].map(|[least, median]| format!("{least}/{median}"));
+            if flows == 0 {
+                // There is no flow to look up.
+                hash = "-".to_owned();
+            }
             println!("{what:<34} {empty:>9} {ours:>9} {over:>9} {target:>8} {hash:>9}");
         }
         read(&object, &write);
@@ -132,7 +136,7 @@ mod linux {
         let mut runs: Vec<Duration> = (0..ROUNDS)
             .map(|_| {
                 let (start, mut seen) = (Instant::now(), 0);
-                programs.for_each_flow(|_, flow| seen += flow.counters.tally.packets).unwrap();
+                programs.for_each_flow(|_, _, flow| seen += flow.counters.tally.packets).unwrap();
                 assert_eq!(seen, u64::from(FLOWS));
                 start.elapsed()
             })

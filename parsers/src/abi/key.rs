@@ -68,8 +68,8 @@ impl Tag {
     }
 }
 
-/// Key of a RoCEv2 flow over IPv4, which lies in the [`Flow`](super::Flow) itself: the table of these flows is an array with [`Key4::WAYS`]
-/// places for each flow. The kernel's hash tables cost a look-up two calls, and a page more.
+/// Key of a RoCEv2 flow over IPv4, which lies in the [`Flow`](super::Flow) itself: the table of these flows is an array
+/// with [`Key4::WAYS`] places for each flow. The kernel's hash tables cost a look-up two calls, and a page more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(C)]
 pub struct Key4 {

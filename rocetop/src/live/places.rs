@@ -41,6 +41,7 @@ unsafe impl Sync for Places {}
 impl Places {
     /// Places of a table for so many flows: each has to be found by a mask.
     pub(super) fn number(flows: u32) -> u32 {
+        // 4 GiB of places.
         const MOST: u32 = 1 << 24;
         flows.clamp(Key4::WAYS, MOST).next_power_of_two()
     }
@@ -82,7 +83,7 @@ impl Places {
         for way in 0..Key4::WAYS {
             let Some(place) = self.all().get(key.place(way, mask) as usize) else { continue };
             if place.copy().is_some_and(|(found, _)| found.is(key)) {
-                return place.take();
+                return place.take(key);
             }
         }
         None
@@ -109,10 +110,14 @@ impl Place {
         Some((key, flow))
     }
 
-    /// The flow of a place that has one; then it has none. `None` where the lock is never free.
-    fn take(&self) -> Option<Flow> {
+    /// The flow of this key; then the place has none. `None` where the lock is never free, or another flow is here by then.
+    fn take(&self, key: &Key4) -> Option<Flow> {
         let free = |_: &u32| self.lock.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok();
         (0..ATTEMPTS).inspect(|_| std::hint::spin_loop()).find(free)?;
+        if !self.copy().is_some_and(|(found, _)| found.is(key)) {
+            self.lock.store(0, Ordering::Release);
+            return None;
+        }
         // Zeros while the flow is still known by its key: whoever gets the place finds it empty, but for packets that gave up
         // on this lock meanwhile. In one go, as those are added without it.
         let figures = self.figures.each_ref().map(|figure| figure.swap(0, Ordering::Relaxed));

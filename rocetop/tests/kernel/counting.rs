@@ -11,7 +11,7 @@ use super::frames::ipv4;
 
 fn flows(programs: &Programs) -> Vec<(Key, Flow)> {
     let mut all = Vec::new();
-    programs.for_each_flow(|key, flow| all.push((key, flow))).unwrap();
+    programs.for_each_flow(|_, key, flow| all.push((key, flow))).unwrap();
     all
 }
 
@@ -80,7 +80,7 @@ fn a_flow_is_taken_out_whole_while_it_is_counted() {
         let senders = [0; 2].map(|_| scope.spawn(|| programs.run(Way::In, &frame, EACH).unwrap()));
         while senders.iter().any(|sender| !sender.is_finished()) {
             // The kernel may be kept from getting done: then it is for the next time.
-            if let Ok(Some(flow)) = programs.take_flow(&key) {
+            if let Some(flow) = programs.take_flow(&key).unwrap() {
                 taken += flow.counters.tally.packets + flow.late_packets;
             }
         }
@@ -204,7 +204,7 @@ fn sixty_thousand_flows_are_read_whole() {
     for _ in 0..5 {
         let start = Instant::now();
         let mut seen = 0;
-        programs.for_each_flow(|_, flow| seen += flow.counters.tally.packets).unwrap();
+        programs.for_each_flow(|_, _, flow| seen += flow.counters.tally.packets).unwrap();
         best = best.min(start.elapsed());
         assert_eq!(seen, 60_000);
     }

@@ -138,7 +138,7 @@ impl Pair {
     /// Compares all flows, and empties the kernel's tables.
     fn flows(&mut self, mut userland: HashMap<Key, Flow>, differences: &mut String) {
         let mut all = Vec::new();
-        self.programs.for_each_flow(|key, flow| all.push((key, flow))).unwrap();
+        self.programs.for_each_flow(|_, key, flow| all.push((key, flow))).unwrap();
         self.compared.flows += all.len() as u64;
         for (key, _) in all {
             let mut flow = self.programs.take_flow(&key).unwrap().unwrap();

@@ -151,8 +151,8 @@ impl Kernel {
         let since = Nanos(self.read_at.0.saturating_sub(1_000_000_000));
         let (mut flows, mut silent, mut there) = (Vec::new(), [Vec::new(), Vec::new()], [0u32; 2]);
         programs
-            .for_each_flow(|key, flow| {
-                let table = usize::from(key.narrow().is_none());
+            .for_each_flow(|table, key, flow| {
+                let table = usize::from(table == bpf::Table::Others);
                 let last = flow.counters.last;
                 if let (Some(count), Some(silent)) = (there.get_mut(table), silent.get_mut(table)) {
                     *count += 1;
