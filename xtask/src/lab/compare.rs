@@ -26,20 +26,20 @@ pub(super) fn run(binary: &Path, out: &Path) -> Result<bool> {
     let mut all = true;
     println!("{:<6} {:<3} {:<8} {:<26} {:>9} {:>9} {:>9}", "run", "end", "live by", "", "live", "tcpdump", "rxe");
     for run in RUNS {
-        for end in [1, 2] {
+        let captured = |end| {
+            let capture = out.join(format!("{run}.e{end}.pcap"));
+            report(&sh::output(Command::new(binary).args(["analyze", "--json"]).arg(&capture))?)
+        };
+        let captures = [captured(1)?, captured(2)?];
+        for (end, capture, far) in [(1, &captures[0], &captures[1]), (2, &captures[1], &captures[0])] {
             let place = format!("{run}.e{end}");
             let live = report(&std::fs::read_to_string(out.join(format!("{place}.live"))).context(place.clone())?)?;
-            let captured = |end| {
-                let capture = out.join(format!("{run}.e{end}.pcap"));
-                report(&sh::output(Command::new(binary).args(["analyze", "--json"]).arg(&capture))?)
-            };
-            let (capture, far) = (captured(end)?, captured(3 - end)?);
-            let came = sum(&far, "dst", 3 - end, "/packets");
+            let came = sum(far, "dst", 3 - end, "/packets");
             let dropped = drops(&std::fs::read_to_string(out.join(format!("{place}.tcpdump")))?);
             let rxe = |when: &str| numbers(&out.join(format!("{run}.rxe{end}.{when}")));
             let (before, after) = (rxe("before")?, rxe("after")?);
             let grown = |name: &str| Some(after.get(name)?.saturating_sub(*before.get(name)?));
-            for Row { what, live, capture, rxe } in rows(&live, &capture, end, &grown) {
+            for Row { what, live, capture, rxe } in rows(&live, capture, end, &grown) {
                 let missing = rxe.and_then(|rxe| live.checked_sub(rxe)).filter(|&n| n != 0);
                 let (short, why) = match what {
                     // What passes the interface may find no room in Soft-RoCE's own queue.
