@@ -2,9 +2,10 @@
 //!
 //! A path's tiers are domains, and a queue pair has a rate for each; it sends at the lowest of them. Receivers measure by
 //! domain the share `P` of packets that its switches marked in a window, and tell the sender when that is above the
-//! domain's threshold `T_d` ([`super::Domains`]). The domain's rate then becomes `R (1 - alpha P)`, with a high alpha near the hosts,
-//! where a queue belongs to few flows, and a low one far from them, where many flows meet and each should give a little.
-//! A domain that has been silent for a time rises, each time by a part of what the path holds: long fast paths rise faster.
+//! domain's threshold `T_d` ([`super::Domains`]). The domain's rate then becomes `R (1 - alpha P)`, with a high alpha
+//! near the hosts, where a queue belongs to few flows, and a low one far from them, where many flows meet and each should
+//! give a little. A domain that has been silent for a time rises, each time by a part of what the path holds: long fast
+//! paths rise faster.
 //!
 //! The published description gives no figures, and does not say what the global threshold `T_g` does, but that it is far
 //! below `T_d`. Here it is what calm means: while more than `T_g` of all packets are marked anywhere, no rate rises. Between the
@@ -42,8 +43,8 @@ crate::scenario::knobs!(Settings { alpha, above_ppm, global_ppm, window > 0, sam
 
 impl Default for Settings {
     /// All declared, none published: alpha 1/2, 1/4, 1/8 from the leaf on; a tenth of packets against a hundredth,
-    /// told from fifty packets; windows of 50 us and 55 us of silence, as DCQCN's timers are (SIGCOMM 2015); a 256th of what the path holds, with
-    /// which the storm of `validate` uses its ports best; a thousandth of 100 Gb/s.
+    /// told from fifty packets; windows of 50 us and 55 us of silence, as DCQCN's timers are (SIGCOMM 2015); a 256th of
+    /// what the path holds, with which the storm of `validate` uses its ports best; a thousandth of 100 Gb/s.
     fn default() -> Self {
         Self {
             alpha: [0.5, 0.25, 0.125],

@@ -30,8 +30,8 @@ impl Odd {
         ts.is_none_or(|ts| ts.0.abs_diff(latest.0) > BACK.0) || wire_len > MAX_RECORD
     }
 
-    /// Takes an odd record in; `before` is the stamp before its own, `None` for the first that has one. One that claims to be longer than any
-    /// frame is given the length that is there.
+    /// Takes an odd record in; `before` is the stamp before its own, `None` for the first that has one. One that claims
+    /// to be longer than any frame is given the length that is there.
     #[cold]
     pub(crate) fn note(&mut self, record: &mut Record, before: Option<Nanos>) {
         self.unstamped += u64::from(record.ts.is_none());
