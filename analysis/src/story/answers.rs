@@ -14,6 +14,10 @@ impl Story {
     /// An answer to this flow's requests. `next` is the PSN after the highest request seen.
     #[inline(always)]
     pub(crate) fn answer(&mut self, answer: Answer, mark: Mark, next: Psn, telling: &mut Telling<'_>) {
+        if !self.holes.is_empty() {
+            let wanted = answer.wanted();
+            self.holes.iter_mut().for_each(|h| h.may_restart_at(wanted));
+        }
         match answer {
             Answer::Ack(psn) => self.ack(psn, mark, next, telling),
             Answer::Response(psn, missing) => {

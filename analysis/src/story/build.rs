@@ -46,6 +46,10 @@ impl Story {
         // What is still under way when the capture ends is judged as it stands.
         let mut holes = self.holes.iter().fold(self.trouble.sums.holes, |sum, h| add(sum, h.outcome(around.answered)));
         holes.lost_or_late = holes.lost_or_late.saturating_add(self.trouble.crowd.packets());
+        let disorder = holes.late != 0 || self.trouble.sums.late_behind != 0;
+        let if_in_order = std::mem::take(&mut holes.lost_if_in_order);
+        let sum = if disorder { &mut holes.lost_or_late } else { &mut holes.lost };
+        *sum = sum.saturating_add(if_in_order);
         let misses = self.only_misses(around.seen_again);
         if misses {
             holes.missed = holes.missed.saturating_add(std::mem::take(&mut holes.lost_or_late));
@@ -58,6 +62,7 @@ impl Story {
         let holes_left = self.trouble.crowd.episodes(Kind::LostOrLate).chain(holes_left);
         let holes_left = holes_left.map(|e| if misses { e.of(Kind::MissedByCapture) } else { e });
         let episodes = self.log.kept().iter().copied().chain(holes_left).chain(last);
+        let episodes = episodes.map(|e| if disorder { e.in_disorder() } else { e });
         let ack_lost = self.trouble.run.lost_its_answer();
         let acks_lost = self.trouble.sums.acks_lost + u64::from(ack_lost);
         let lost = |e: Episode| {
@@ -111,9 +116,9 @@ impl Story {
     /// it does not hold any more.
     fn only_misses(&self, seen_again: u64) -> bool {
         let sums = &self.trouble.sums;
-        let Outcome { lost, lost_or_late, late, missed } = sums.holes;
+        let Outcome { lost, lost_if_in_order, lost_or_late, late, missed } = sums.holes;
         let asked = sums.naks_seen + sums.naks_unseen + sums.timeouts + sums.rnr_waits + seen_again;
-        missed != 0 && lost + late == 0 && lost_or_late == 0 && asked == 0
+        missed != 0 && lost == 0 && lost_if_in_order == 0 && late == 0 && lost_or_late == 0 && asked == 0
     }
 
     /// The repeats by cause. What copies took off the total, and what came before the story began, has no known cause.

@@ -1,7 +1,9 @@
 //! A hole: PSNs that were skipped here, and what came of each of them.
 //!
 //! A sender that goes back sends everything again from the packet that was lost. So a skipped PSN that comes in runs of
-//! repeats alone was lost; and one that comes outside of them, and more often than the sender went back, was only late.
+//! repeats alone was lost, and one that comes outside of them, and more often than the sender went back, was only late.
+//! Where packets come in another order than they were sent in, a late one that comes after its NAK looks like a repeat:
+//! there, only one that came less often than the packet behind it was lost.
 
 use rocetop_parsers::{Nanos, Psn};
 
@@ -14,6 +16,15 @@ pub(crate) struct Mark {
     pub(crate) frame: FrameNo,
     pub(crate) at: Nanos,
 }
+
+/// Requests after a hole was mended until it is judged: late copies of what was lost may still come. A switch that
+/// holds back a packet for longer than its successors take to fill a 1 MiB buffer in 4 KiB packets is not known.
+pub(super) const SETTLED: u32 = 256;
+
+/// A sender that goes back sends packets one after the other. Where it learns from an acknowledgement that the hole was
+/// filled, and begins behind it, that took a round trip; no more than this part of the time that the hole waited is taken
+/// for "at once" (chosen).
+const AT_ONCE: u64 = 4;
 
 /// PSNs of one hole that are told apart. What a burst loses beyond this is counted as one with the last.
 const WIDEST: usize = 1024;
@@ -35,6 +46,15 @@ pub(crate) enum Fate {
     Older,
 }
 
+/// What proves that a skipped PSN was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Proof {
+    /// It came less often than the packet behind it, wherever the sender began.
+    Count,
+    /// It came as a repeat does. A late one may come just then, on a path that does not keep the order.
+    Order,
+}
+
 /// Skipped PSNs.
 #[derive(Clone, Debug)]
 pub(crate) struct Hole {
@@ -48,6 +68,8 @@ pub(crate) struct Hole {
     pub(crate) nak: Option<Mark>,
     /// The first arrival.
     pub(crate) filled: Option<Mark>,
+    /// Time of the latest arrival.
+    latest: Nanos,
     /// Runs of repeats that came to it after it opened.
     restarts: u8,
     /// First packet of the last of them.
@@ -56,6 +78,11 @@ pub(crate) struct Hole {
     cause: Cause,
     /// One of its PSNs came alone, as it seems because it was asked for.
     pub(crate) alone: bool,
+    /// How often the packet behind it, which skipped it, came again; and whether it first did at once, with the hole.
+    again: u8,
+    at_once: bool,
+    /// Places from which the sender may have sent that again, but not all of the hole.
+    behind: u8,
     /// The responder acknowledged all of it.
     pub(crate) acked: bool,
     /// What came of each, and how often it came.
@@ -70,6 +97,8 @@ pub(crate) struct Hole {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) lost: u32,
+    /// Lost where the path keeps the order, else lost or late.
+    pub(crate) lost_if_in_order: u32,
     pub(crate) lost_or_late: u32,
     pub(crate) late: u32,
     pub(crate) missed: u32,
@@ -84,10 +113,14 @@ impl Hole {
             seen_before,
             nak: None,
             filled: None,
+            latest: Nanos::default(),
             restarts: 0,
             restart: FrameNo::default(),
             cause: Cause::Unknown,
             alone: false,
+            again: 0,
+            at_once: false,
+            behind: 0,
             acked: false,
             fates: vec![(Fate::Out, 0); (len as usize).min(WIDEST)],
             repeats: 0,
@@ -104,6 +137,27 @@ impl Hole {
                 self.cause = cause;
             }
         }
+    }
+
+    /// The packet behind it came again.
+    pub(crate) fn passed_again(&mut self, at: Nanos) {
+        if let Some(filled) = self.filled.filter(|_| self.again == 0) {
+            let waited = filled.at.since(self.nak.unwrap_or(self.opened).at);
+            self.at_once = at.since(self.latest).0 <= waited.0 / AT_ONCE;
+        }
+        self.again = self.again.saturating_add(1);
+    }
+
+    /// The sender may go back to `psn`: an answer names it, or acknowledges all before it.
+    pub(crate) fn may_restart_at(&mut self, psn: Psn) {
+        if psn - self.start > 0 && psn - self.end() <= 0 {
+            self.may_restart();
+        }
+    }
+
+    /// The sender goes back, it is not known where to: by a timer, to the first packet that no answer came for.
+    pub(crate) fn may_restart(&mut self) {
+        self.behind = self.behind.saturating_add(1);
     }
 
     /// Why it was sent again, if it was.
@@ -136,6 +190,7 @@ impl Hole {
     /// One of its PSNs came. A repeat is never older than what asks for it, where the clock tells.
     pub(crate) fn arrive(&mut self, psn: Psn, mark: Mark, fate: Fate) {
         self.filled.get_or_insert(mark);
+        self.latest = mark.at;
         // In a run of repeats it is one that somebody else asked for.
         let shown = if fate == Fate::Repeated { self.opened } else { self.nak.unwrap_or(self.opened) };
         let older = mark.at <= shown.at;
@@ -215,12 +270,28 @@ impl Hole {
                 // A sender that went back as often as it came may have sent all of them again.
                 Fate::Late if answered && times > self.restarts => &mut outcome.late,
                 // Where no answer can be seen, a repeat looks like a late packet.
-                Fate::Repeated if self.restarts != 0 && !self.seen_before => &mut outcome.lost,
+                Fate::Repeated if self.restarts != 0 && self.cause != Cause::Unknown && !self.seen_before => {
+                    match self.proof(times) {
+                        Some(Proof::Count) => &mut outcome.lost,
+                        Some(Proof::Order) => &mut outcome.lost_if_in_order,
+                        None => &mut outcome.lost_or_late,
+                    }
+                }
                 _ => &mut outcome.lost_or_late,
             };
             *sum = sum.saturating_add(weight);
         }
         outcome
+    }
+
+    /// What proves that a PSN was sent more often than it came, which was `times`. What is sent again from the hole on
+    /// passes the packet behind it no more often than it fills the hole.
+    fn proof(&self, times: u8) -> Option<Proof> {
+        let counted = self.again >= times.saturating_add(self.behind);
+        if counted && self.since > SETTLED {
+            return Some(Proof::Count);
+        }
+        (counted || self.at_once && self.again >= times).then_some(Proof::Order)
     }
 }
 
@@ -242,9 +313,54 @@ mod tests {
         hole
     }
 
+    /// The same, and the packet behind it came again once, long ago.
+    fn passed(arrivals: &[u32], fate: Fate) -> Hole {
+        let mut hole = hole(arrivals, fate);
+        hole.passed_again(Nanos(40_000));
+        hole.since = SETTLED + 1;
+        hole
+    }
+
+    #[test]
+    fn a_late_one_and_its_repeat_are_no_loss() {
+        let mut hole = hole(&[0xff_fffe, 0xff_ffff, 0, 0xff_fffe, 0xff_ffff, 0], Fate::Repeated);
+        assert_eq!(hole.outcome(true), Outcome { lost_or_late: 3, ..Outcome::default() });
+        hole.passed_again(mark(26).at);
+        hole.since = SETTLED + 1;
+        assert_eq!(hole.outcome(true), Outcome { lost_or_late: 3, ..Outcome::default() });
+    }
+
+    #[test]
+    fn a_sender_that_may_have_begun_behind_it_proves_nothing() {
+        let mut hole = passed(&[0xff_fffe, 0xff_ffff, 0], Fate::Repeated);
+        assert_eq!(hole.outcome(true), Outcome { lost: 3, ..Outcome::default() });
+        hole.may_restart_at(Psn::new(0xff_fffe));
+        hole.may_restart_at(Psn::new(2));
+        assert_eq!(hole.outcome(true), Outcome { lost: 3, ..Outcome::default() });
+        hole.may_restart_at(Psn::new(1));
+        assert_eq!(hole.outcome(true), Outcome { lost_or_late: 3, ..Outcome::default() });
+    }
+
+    #[test]
+    fn soon_it_is_proved_only_where_the_order_is_kept() {
+        let in_order = Outcome { lost_if_in_order: 3, ..Outcome::default() };
+        let mut soon = hole(&[0xff_fffe, 0xff_ffff, 0], Fate::Repeated);
+        soon.passed_again(mark(22).at);
+        assert_eq!(soon.outcome(true), in_order);
+        soon.may_restart();
+        assert_eq!(soon.outcome(true), in_order);
+        let mut later = hole(&[0xff_fffe, 0xff_ffff, 0], Fate::Repeated);
+        later.passed_again(mark(26).at);
+        assert_eq!(later.outcome(true), in_order);
+        later.may_restart();
+        assert_eq!(later.outcome(true), Outcome { lost_or_late: 3, ..Outcome::default() });
+    }
+
     #[test]
     fn what_comes_in_repeats_alone_was_lost() {
-        let mut hole = hole(&[0xff_fffe, 0xff_ffff, 0, 0xff_fffe], Fate::Repeated);
+        let mut hole = passed(&[0xff_fffe, 0xff_ffff, 0, 0xff_fffe], Fate::Repeated);
+        assert_eq!(hole.outcome(true), Outcome { lost: 2, lost_or_late: 1, ..Outcome::default() });
+        hole.passed_again(mark(29).at);
         assert_eq!(hole.outcome(true), Outcome { lost: 3, ..Outcome::default() });
         hole.arrive(Psn::new(0xff_ffff), mark(30), Fate::Late);
         assert_eq!(hole.outcome(true), Outcome { lost: 2, late: 1, ..Outcome::default() });
@@ -261,7 +377,7 @@ mod tests {
 
     #[test]
     fn what_is_unsure_is_settled_later() {
-        let mut hole = hole(&[0xff_ffff, 0], Fate::Unsure);
+        let mut hole = passed(&[0xff_ffff, 0], Fate::Unsure);
         assert_eq!(hole.outcome(true), Outcome { lost_or_late: 3, ..Outcome::default() });
         hole.settle(Psn::new(0xff_ffff), Fate::Repeated);
         hole.settle(Psn::new(0), Fate::Late);
@@ -271,7 +387,7 @@ mod tests {
 
     #[test]
     fn the_inside_of_a_read_is_not_waited_for() {
-        let mut hole = hole(&[0xff_fffe], Fate::Repeated);
+        let mut hole = passed(&[0xff_fffe], Fate::Repeated);
         hole.cover(Psn::new(0xff_ffff), Psn::new(5));
         assert!(hole.is_whole());
         assert_eq!(hole.outcome(true), Outcome { lost: 1, ..Outcome::default() });

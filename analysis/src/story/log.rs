@@ -23,12 +23,15 @@ pub(crate) struct Episode {
     pub(crate) to: Psn,
     pub(crate) packets: u32,
     pub(crate) repeats: u32,
+    /// What is called lost is only lost or late, if the path does not keep the order.
+    if_in_order: bool,
 }
 
 impl Episode {
     pub(crate) fn new(kind: Kind, cause: Option<Cause>, from: Psn, to: Psn) -> Self {
         let (first, last) = (Nanos(u64::MAX), Nanos(0));
-        Self { kind, cause, first, last, frames: [FrameNo::default(); FRAMES], from, to, packets: 0, repeats: 0 }
+        let frames = [FrameNo::default(); FRAMES];
+        Self { kind, cause, first, last, frames, from, to, packets: 0, repeats: 0, if_in_order: false }
     }
 
     /// With one more frame that shows it.
@@ -54,6 +57,17 @@ impl Episode {
     pub(crate) fn of(mut self, kind: Kind) -> Self {
         self.kind = kind;
         self
+    }
+
+    /// The same, if the path keeps the order.
+    pub(crate) fn if_in_order(mut self) -> Self {
+        self.if_in_order = true;
+        self
+    }
+
+    /// What it is on a path that does not keep the order.
+    pub(crate) fn in_disorder(self) -> Self {
+        if self.if_in_order { self.of(Kind::LostOrLate) } else { self }
     }
 
     /// The frames that show it, as they were told.

@@ -34,7 +34,7 @@ pub(crate) use self::build::{Around, hops};
 use self::crowd::Crowd;
 use self::histogram::Histogram;
 pub(crate) use self::hole::Mark;
-use self::hole::{Hole, Outcome};
+use self::hole::{Hole, Outcome, SETTLED};
 use self::latency::Latency;
 pub(crate) use self::latency::Stamp;
 use self::log::{Episode, Log};
@@ -48,9 +48,6 @@ pub(crate) use self::times::Times;
 
 /// Holes that are told apart at once; of more, the oldest is judged as it stands, if anything was heard of it.
 const HOLES: usize = 64;
-/// Requests after a hole was mended until it is judged: late copies of what was lost may still come. A switch that
-/// holds back a packet for longer than its successors take to fill a 1 MiB buffer in 4 KiB packets is not known.
-const SETTLED: u32 = 256;
 /// A repeat that comes sooner than this after the packet before is no timer's, where the round trip is not known: no
 /// NIC's timer is shorter than a few of 4.096 us (IBTA 9.7.6.1.3).
 const NO_TIMER: Nanos = Nanos(20_000);
@@ -114,6 +111,16 @@ pub(crate) enum Answer {
     Fatal(Psn),
     /// A READ or atomic response. So many of those before it had been due and did not come.
     Response(Psn, u32),
+}
+
+impl Answer {
+    /// The PSN that the responder wants next: where the sender goes on, if it goes back.
+    fn wanted(self) -> Psn {
+        match self {
+            Self::Ack(psn) | Self::Response(psn, _) => psn + 1,
+            Self::Nak(psn) | Self::Rnr(psn, _) | Self::Fatal(psn) => psn,
+        }
+    }
 }
 
 /// Sums.
@@ -295,6 +302,7 @@ fn add(a: Outcome, b: Outcome) -> Outcome {
     Outcome {
         // Damaged PSNs can jump by half of all there are, again and again.
         lost: a.lost.saturating_add(b.lost),
+        lost_if_in_order: a.lost_if_in_order.saturating_add(b.lost_if_in_order),
         lost_or_late: a.lost_or_late.saturating_add(b.lost_or_late),
         late: a.late.saturating_add(b.late),
         missed: a.missed.saturating_add(b.missed),
@@ -304,16 +312,17 @@ fn add(a: Outcome, b: Outcome) -> Outcome {
 /// What a hole was, as episodes: of each kind that it holds, one.
 fn episodes_of(hole: &Hole, answered: bool) -> impl Iterator<Item = Episode> {
     let outcome = hole.outcome(answered);
-    let kinds = [
-        (Kind::LostBeforeTap, outcome.lost),
-        (Kind::LostOrLate, outcome.lost_or_late),
-        (Kind::Reordered, outcome.late),
-        (Kind::MissedByCapture, outcome.missed),
-    ];
     let base = Episode::new(Kind::LostBeforeTap, hole.cause(), hole.start, hole.start + (hole.len - 1));
     let base = base.at(Some(hole.opened)).at(hole.nak).at(hole.filled);
+    let kinds = [
+        (base, outcome.lost),
+        (base.if_in_order(), outcome.lost_if_in_order),
+        (base.of(Kind::LostOrLate), outcome.lost_or_late),
+        (base.of(Kind::Reordered), outcome.late),
+        (base.of(Kind::MissedByCapture), outcome.missed),
+    ];
     // The repeats belong to the hole as a whole: they are told once, with the kind that comes first.
     let mut repeats = hole.repeats;
     let kinds = kinds.into_iter().filter(|&(_, n)| n != 0);
-    kinds.map(move |(kind, packets)| base.of(kind).counting(packets, std::mem::take(&mut repeats)))
+    kinds.map(move |(episode, packets)| episode.counting(packets, std::mem::take(&mut repeats)))
 }

@@ -115,6 +115,9 @@ impl Story {
     fn fill(&mut self, request: &Request, fate: Fate) {
         let Request { mark, psn, .. } = *request;
         for hole in self.holes.iter_mut() {
+            if psn == hole.end() {
+                hole.passed_again(mark.at);
+            }
             if hole.holds(psn) {
                 hole.arrive(psn, mark, fate);
                 // It was the late one, not a repeat, that came alone.
@@ -302,6 +305,7 @@ impl Story {
                     self.trouble.spacing.1 += 1;
                 }
                 self.trouble.sums.timeouts += 1;
+                self.holes.iter_mut().for_each(Hole::may_restart);
             }
         }
         if let Some(stalled) = stalled {

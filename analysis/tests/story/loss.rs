@@ -126,6 +126,8 @@ fn losses(seeds: std::ops::Range<u64>, scenario: impl Fn(u64) -> Scenario) -> Fa
             faults.check("recovery", story.recovery != wrong, &why, story);
         }
     }
-    assert!(counted * 10 > there * 7, "{counted} of {there} are certain");
+    // What was sent again alone may have been late instead: there, hardly any is certain.
+    let sure = if scenario(0).selective { counted < there / 100 } else { counted * 10 > there * 7 };
+    assert!(sure, "{counted} of {there} are certain");
     faults
 }
