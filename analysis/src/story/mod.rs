@@ -48,8 +48,10 @@ pub(crate) use self::times::Times;
 
 /// Holes that are told apart at once; of more, the oldest is judged as it stands, if anything was heard of it.
 const HOLES: usize = 64;
+/// The shortest timer: 4.096 us x 2^1, as 0 means none (IBTA 9.7.6.1.3).
+const SHORTEST_TIMER: Nanos = Nanos(8_192);
 /// A repeat that comes sooner than this after the packet before is no timer's, where the round trip is not known: no
-/// NIC's timer is shorter than a few of 4.096 us (IBTA 9.7.6.1.3).
+/// NIC's timer is shorter than a few of 4.096 us.
 const NO_TIMER: Nanos = Nanos(20_000);
 
 /// A silence shorter than this is no timer's where a NAK is on its way: timers run from a millisecond (4.096 us x 2^8),
@@ -265,7 +267,7 @@ impl Story {
 
     /// Whether a repeat now comes sooner than an answer could have asked for it, or any timer.
     fn too_soon(&self, now: Nanos) -> bool {
-        let least = self.latency.rtt_range().map_or(NO_TIMER, |(min, _)| Nanos(min.0 / 2));
+        let least = self.latency.rtt_range().map_or(NO_TIMER, |(min, _)| SHORTEST_TIMER.max(Nanos(min.0 / 2)));
         self.quiet(now) < least
     }
 

@@ -233,3 +233,25 @@ fn what_comes_twice_at_first_waited_for_nothing() {
         assert_eq!((story.message_ns.count, story.message_ns.max), (10, 990_000));
     }
 }
+
+#[test]
+fn what_comes_twice_within_a_few_microseconds_is_no_timers() {
+    // The shortest way there and back was 2 us; the network doubles a request after 3 us.
+    let (out, back) = connection();
+    let ask = |psn| Facts { flags: Flags::EXTENDED.with(Flags::ACK_REQ), ..Tap::facts(out, 0x0a, psn) };
+    let answer = |way, psn| Facts { aeth: Aeth::new(Syndrome::Ack(31), 0), payload: 0, ..Tap::facts(way, ACK, psn) };
+    let mut tap = Tap::default();
+    for n in 0..10 {
+        let at = 1_000_000_000 + u64::from(n) * 100_000;
+        tap.add(at, ask(100 + n));
+        if n == 5 {
+            tap.add(at + 1_000, answer(out, 900));
+            tap.add(at + 3_000, ask(100 + n));
+        }
+        tap.add(at + if n == 0 { 2_000 } else { 40_000 }, answer(back, 100 + n));
+    }
+    let seen = tap.finish();
+    let story = requests(&seen).story.as_ref().unwrap();
+    assert_eq!((story.duplicated_by_network, story.timeouts, story.stall_ns), (1, 0, 0));
+    assert_eq!((story.retransmissions.by_cause.unknown, story.retransmissions.total), (1, 1));
+}
