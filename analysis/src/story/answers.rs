@@ -15,8 +15,8 @@ impl Story {
     #[inline(always)]
     pub(crate) fn answer(&mut self, answer: Answer, mark: Mark, next: Psn, telling: &mut Telling<'_>) {
         if !self.holes.is_empty() {
-            let wanted = answer.wanted();
-            self.holes.iter_mut().for_each(|h| h.may_restart_at(wanted));
+            let (psn, asked) = answer.wants();
+            self.holes.iter_mut().for_each(|h| h.wanted(psn, asked));
         }
         match answer {
             Answer::Ack(psn) => self.ack(psn, mark, next, telling),
@@ -59,6 +59,10 @@ impl Story {
         }
         if self.acked.is_none_or(|acked| psn - acked > 0) {
             self.acked = Some(psn);
+        }
+        // Repeats that were on their way already have ended the wait.
+        while self.asked.back().is_some_and(|a| a.rnr && psn - a.psn >= 0) {
+            self.asked.pop_back();
         }
         let judged = |t: &Trouble| t.run.open || t.behind.is_some() || t.run.answers != 0 || !t.crowd.is_empty();
         if !self.holes.is_empty() || !calm && judged(&self.trouble) {

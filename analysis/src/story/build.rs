@@ -46,10 +46,16 @@ impl Story {
         // What is still under way when the capture ends is judged as it stands.
         let mut holes = self.holes.iter().fold(self.trouble.sums.holes, |sum, h| add(sum, h.outcome(around.answered)));
         holes.lost_or_late = holes.lost_or_late.saturating_add(self.trouble.crowd.packets());
-        let disorder = holes.late != 0 || self.trouble.sums.late_behind != 0;
+        let order = holes.late == 0 && self.trouble.sums.late_behind == 0;
         let if_in_order = std::mem::take(&mut holes.lost_if_in_order);
-        let sum = if disorder { &mut holes.lost_or_late } else { &mut holes.lost };
+        let sum = if order { &mut holes.lost } else { &mut holes.lost_or_late };
         *sum = sum.saturating_add(if_in_order);
+        // A capture that is known to miss packets, or to see one path of several, may have missed the first sending; and
+        // nothing is lost before a tap at the end that sends.
+        let whole_view = holes.missed == 0 && near != Near::Src;
+        if !whole_view {
+            holes.lost_or_late = holes.lost_or_late.saturating_add(std::mem::take(&mut holes.lost));
+        }
         let misses = self.only_misses(around.seen_again);
         if misses {
             holes.missed = holes.missed.saturating_add(std::mem::take(&mut holes.lost_or_late));
@@ -62,7 +68,7 @@ impl Story {
         let holes_left = self.trouble.crowd.episodes(Kind::LostOrLate).chain(holes_left);
         let holes_left = holes_left.map(|e| if misses { e.of(Kind::MissedByCapture) } else { e });
         let episodes = self.log.kept().iter().copied().chain(holes_left).chain(last);
-        let episodes = episodes.map(|e| if disorder { e.in_disorder() } else { e });
+        let episodes = episodes.map(|e| e.proved(order, whole_view));
         let ack_lost = self.trouble.run.lost_its_answer();
         let acks_lost = self.trouble.sums.acks_lost + u64::from(ack_lost);
         let lost = |e: Episode| {

@@ -30,9 +30,10 @@ const AT_ONCE: u64 = 4;
 const WIDEST: usize = 1024;
 
 /// What came of a skipped PSN.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// Nothing yet.
+    #[default]
     Out,
     /// No request carries it: it lies inside of a READ's range.
     Covered,
@@ -44,6 +45,16 @@ pub(crate) enum Fate {
     Late,
     /// It is older than what shows the hole: it was on its way, whatever else came.
     Older,
+}
+
+/// One skipped PSN.
+#[derive(Clone, Copy, Debug, Default)]
+struct Skipped {
+    fate: Fate,
+    /// How often it came.
+    times: u8,
+    /// It first came in one row with the packet behind the hole, which came again.
+    in_row: bool,
 }
 
 /// What proves that a skipped PSN was lost.
@@ -78,15 +89,16 @@ pub(crate) struct Hole {
     cause: Cause,
     /// One of its PSNs came alone, as it seems because it was asked for.
     pub(crate) alone: bool,
-    /// How often the packet behind it, which skipped it, came again; and whether it first did at once, with the hole.
+    /// How often the packet behind it, which skipped it, came again.
     again: u8,
-    at_once: bool,
-    /// Places from which the sender may have sent that again, but not all of the hole.
-    behind: u8,
+    /// How often the sender may have sent that again, but not all of the hole: it was asked for from behind there on, or
+    /// an acknowledgement of a part came first.
+    asked_behind: u8,
+    acked_inside: u8,
     /// The responder acknowledged all of it.
     pub(crate) acked: bool,
-    /// What came of each, and how often it came.
-    fates: Vec<(Fate, u8)>,
+    /// What came of each.
+    packets: Vec<Skipped>,
     /// Repeats of requests because of it.
     pub(crate) repeats: u32,
     /// Requests seen since it was whole.
@@ -119,10 +131,10 @@ impl Hole {
             cause: Cause::Unknown,
             alone: false,
             again: 0,
-            at_once: false,
-            behind: 0,
+            asked_behind: 0,
+            acked_inside: 0,
             acked: false,
-            fates: vec![(Fate::Out, 0); (len as usize).min(WIDEST)],
+            packets: vec![Skipped::default(); (len as usize).min(WIDEST)],
             repeats: 0,
             since: 0,
         }
@@ -143,21 +155,24 @@ impl Hole {
     pub(crate) fn passed_again(&mut self, at: Nanos) {
         if let Some(filled) = self.filled.filter(|_| self.again == 0) {
             let waited = filled.at.since(self.nak.unwrap_or(self.opened).at);
-            self.at_once = at.since(self.latest).0 <= waited.0 / AT_ONCE;
+            if self.asked_behind == 0 && at.since(self.latest).0 <= waited.0 / AT_ONCE {
+                self.packets.iter_mut().for_each(|p| p.in_row = p.times == 1);
+            }
         }
         self.again = self.again.saturating_add(1);
     }
 
-    /// The sender may go back to `psn`: an answer names it, or acknowledges all before it.
-    pub(crate) fn may_restart_at(&mut self, psn: Psn) {
+    /// The responder asks for `psn`, or has accepted all before it: the sender may begin there.
+    pub(crate) fn wanted(&mut self, psn: Psn, asked: bool) {
         if psn - self.start > 0 && psn - self.end() <= 0 {
-            self.may_restart();
+            let sum = if asked { &mut self.asked_behind } else { &mut self.acked_inside };
+            *sum = sum.saturating_add(1);
         }
     }
 
-    /// The sender goes back, it is not known where to: by a timer, to the first packet that no answer came for.
-    pub(crate) fn may_restart(&mut self) {
-        self.behind = self.behind.saturating_add(1);
+    /// A timer ran out. Where the hole was filled in part it is not known where the sender begins; else no later than there.
+    pub(crate) fn timed_out(&mut self) {
+        self.asked_behind = self.asked_behind.saturating_add(u8::from(self.filled.is_some()));
     }
 
     /// Why it was sent again, if it was.
@@ -182,8 +197,8 @@ impl Hole {
     pub(crate) fn cover(&mut self, from: Psn, to: Psn) {
         let first = (from - self.start).max(0).unsigned_abs() as usize;
         let end = (to - self.start + 1).max(0).unsigned_abs() as usize;
-        for (fate, _) in self.fates.iter_mut().take(end).skip(first).filter(|(f, _)| *f == Fate::Out) {
-            *fate = Fate::Covered;
+        for packet in self.packets.iter_mut().take(end).skip(first).filter(|p| p.fate == Fate::Out) {
+            packet.fate = Fate::Covered;
         }
     }
 
@@ -195,7 +210,7 @@ impl Hole {
         let shown = if fate == Fate::Repeated { self.opened } else { self.nak.unwrap_or(self.opened) };
         let older = mark.at <= shown.at;
         let fate = if older { Fate::Older } else { fate };
-        let Some((known, times)) = self.fate(psn) else { return };
+        let Some(Skipped { fate: known, times, .. }) = self.packet(psn) else { return };
         *times = times.saturating_add(1);
         // What seemed to be the repeat may have been the late one, if a second comes that nobody is known to have asked for.
         if matches!((*known, fate), (Fate::Out | Fate::Covered, _) | (_, Fate::Older) | (Fate::Repeated, Fate::Unsure))
@@ -207,10 +222,9 @@ impl Hole {
 
     /// It is known now what came before.
     pub(crate) fn settle(&mut self, psn: Psn, fate: Fate) {
-        if let Some((known, _)) =
-            self.fate(psn).filter(|(f, _)| *f == Fate::Unsure || fate == Fate::Late && *f != Fate::Older)
-        {
-            *known = fate;
+        let open = |p: &&mut Skipped| p.fate == Fate::Unsure || fate == Fate::Late && p.fate != Fate::Older;
+        if let Some(packet) = self.packet(psn).filter(open) {
+            packet.fate = fate;
         }
     }
 
@@ -219,21 +233,21 @@ impl Hole {
         self.restarts = self.restarts.saturating_sub(1);
         let first = (from - self.start).max(0).unsigned_abs() as usize;
         let end = (to - self.start).max(0).unsigned_abs() as usize;
-        for (fate, _) in self.fates.iter_mut().take(end).skip(first).filter(|(f, _)| *f == Fate::Repeated) {
-            *fate = Fate::Late;
+        for packet in self.packets.iter_mut().take(end).skip(first).filter(|p| p.fate == Fate::Repeated) {
+            packet.fate = Fate::Late;
         }
     }
 
     /// PSNs beyond the widest are counted as one with the last.
-    fn fate(&mut self, psn: Psn) -> Option<&mut (Fate, u8)> {
+    fn packet(&mut self, psn: Psn) -> Option<&mut Skipped> {
         let at = (psn - self.start).max(0).unsigned_abs() as usize;
-        self.fates.get_mut(at.min(WIDEST - 1))
+        self.packets.get_mut(at.min(WIDEST - 1))
     }
 
     /// Whether `psn` is one of its own and has not come.
     pub(crate) fn lacks(&self, psn: Psn) -> bool {
         let at = (psn - self.start).max(0).unsigned_abs() as usize;
-        self.holds(psn) && self.fates.get(at.min(WIDEST - 1)).is_some_and(|(f, _)| *f == Fate::Out)
+        self.holds(psn) && self.packets.get(at.min(WIDEST - 1)).is_some_and(|p| p.fate == Fate::Out)
     }
 
     /// Whether nothing was heard of it: no PSN came, none was asked for, none was acknowledged.
@@ -244,34 +258,34 @@ impl Hole {
 
     /// How many of its PSNs have not come.
     pub(crate) fn outs(&self) -> u32 {
-        let lacks = |&(n, (fate, _)): &(usize, &(Fate, u8))| *fate == Fate::Out && n + 1 != WIDEST;
-        let told = self.fates.iter().enumerate().filter(lacks).count() as u32;
+        let lacks = |&(n, p): &(usize, &Skipped)| p.fate == Fate::Out && n + 1 != WIDEST;
+        let told = self.packets.iter().enumerate().filter(lacks).count() as u32;
         // The last one stands for all that are not told apart.
-        told + self.fates.get(WIDEST - 1).map_or(0, |_| self.len - WIDEST as u32 + 1)
+        told + self.packets.get(WIDEST - 1).map_or(0, |_| self.len - WIDEST as u32 + 1)
     }
 
     /// Whether each of its PSNs has come.
     pub(crate) fn is_whole(&self) -> bool {
-        self.fates.iter().all(|&(f, _)| f != Fate::Out)
+        self.packets.iter().all(|p| p.fate != Fate::Out)
     }
 
     /// What it was, by all that was seen. `answered` tells whether answers can be seen here at all.
     pub(crate) fn outcome(&self, answered: bool) -> Outcome {
         let mut outcome = Outcome::default();
-        for (n, &(fate, times)) in self.fates.iter().enumerate() {
+        for (n, packet) in self.packets.iter().enumerate() {
             // The last one stands for all that are not told apart.
             let weight = if n + 1 == WIDEST { self.len - n as u32 } else { 1 };
-            let sum = match fate {
+            let sum = match packet.fate {
                 Fate::Covered => continue,
                 Fate::Out if self.acked && self.nak.is_none() && self.restarts == 0 && !self.seen_before => {
                     &mut outcome.missed
                 }
                 Fate::Older => &mut outcome.late,
                 // A sender that went back as often as it came may have sent all of them again.
-                Fate::Late if answered && times > self.restarts => &mut outcome.late,
+                Fate::Late if answered && packet.times > self.restarts => &mut outcome.late,
                 // Where no answer can be seen, a repeat looks like a late packet.
                 Fate::Repeated if self.restarts != 0 && self.cause != Cause::Unknown && !self.seen_before => {
-                    match self.proof(times) {
+                    match self.proof(packet) {
                         Some(Proof::Count) => &mut outcome.lost,
                         Some(Proof::Order) => &mut outcome.lost_if_in_order,
                         None => &mut outcome.lost_or_late,
@@ -284,14 +298,15 @@ impl Hole {
         outcome
     }
 
-    /// What proves that a PSN was sent more often than it came, which was `times`. What is sent again from the hole on
-    /// passes the packet behind it no more often than it fills the hole.
-    fn proof(&self, times: u8) -> Option<Proof> {
-        let counted = self.again >= times.saturating_add(self.behind);
+    /// What proves that a packet was sent more often than it came. What is sent again from it on passes the packet behind
+    /// the hole no more often than it comes itself.
+    fn proof(&self, packet: &Skipped) -> Option<Proof> {
+        let least = packet.times.saturating_add(self.asked_behind).saturating_add(self.acked_inside);
+        let counted = self.again >= least;
         if counted && self.since > SETTLED {
             return Some(Proof::Count);
         }
-        (counted || self.at_once && self.again >= times).then_some(Proof::Order)
+        (counted || packet.in_row && self.again >= packet.times).then_some(Proof::Order)
     }
 }
 
@@ -334,10 +349,10 @@ mod tests {
     fn a_sender_that_may_have_begun_behind_it_proves_nothing() {
         let mut hole = passed(&[0xff_fffe, 0xff_ffff, 0], Fate::Repeated);
         assert_eq!(hole.outcome(true), Outcome { lost: 3, ..Outcome::default() });
-        hole.may_restart_at(Psn::new(0xff_fffe));
-        hole.may_restart_at(Psn::new(2));
+        hole.wanted(Psn::new(0xff_fffe), true);
+        hole.wanted(Psn::new(2), true);
         assert_eq!(hole.outcome(true), Outcome { lost: 3, ..Outcome::default() });
-        hole.may_restart_at(Psn::new(1));
+        hole.wanted(Psn::new(1), true);
         assert_eq!(hole.outcome(true), Outcome { lost_or_late: 3, ..Outcome::default() });
     }
 
@@ -347,12 +362,20 @@ mod tests {
         let mut soon = hole(&[0xff_fffe, 0xff_ffff, 0], Fate::Repeated);
         soon.passed_again(mark(22).at);
         assert_eq!(soon.outcome(true), in_order);
-        soon.may_restart();
+        soon.wanted(Psn::new(1), false);
+        assert_eq!(soon.outcome(true), in_order);
+        // What is asked for afterwards is another matter.
+        soon.wanted(Psn::new(1), true);
+        assert_eq!(soon.outcome(true), in_order);
+        // Each came a second time, and the one behind them too.
+        (20..23).for_each(|n| soon.arrive(Psn::new(0xff_fffe) + (n - 20), mark(u64::from(n)), Fate::Repeated));
+        assert_eq!(soon.outcome(true), Outcome { lost_or_late: 3, ..Outcome::default() });
+        soon.passed_again(mark(30).at);
         assert_eq!(soon.outcome(true), in_order);
         let mut later = hole(&[0xff_fffe, 0xff_ffff, 0], Fate::Repeated);
         later.passed_again(mark(26).at);
         assert_eq!(later.outcome(true), in_order);
-        later.may_restart();
+        later.wanted(Psn::new(1), false);
         assert_eq!(later.outcome(true), Outcome { lost_or_late: 3, ..Outcome::default() });
     }
 

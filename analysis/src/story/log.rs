@@ -65,9 +65,10 @@ impl Episode {
         self
     }
 
-    /// What it is on a path that does not keep the order.
-    pub(crate) fn in_disorder(self) -> Self {
-        if self.if_in_order { self.of(Kind::LostOrLate) } else { self }
+    /// What it is where the path keeps the `order` or not, and the tap sees all that comes to it or not.
+    pub(crate) fn proved(self, order: bool, whole: bool) -> Self {
+        let lost = self.kind == Kind::LostBeforeTap;
+        if lost && (!whole || self.if_in_order && !order) { self.of(Kind::LostOrLate) } else { self }
     }
 
     /// The frames that show it, as they were told.

@@ -116,11 +116,11 @@ pub(crate) enum Answer {
 }
 
 impl Answer {
-    /// The PSN that the responder wants next: where the sender goes on, if it goes back.
-    fn wanted(self) -> Psn {
+    /// The PSN that the responder wants next, and whether it asks for it to be sent again.
+    fn wants(self) -> (Psn, bool) {
         match self {
-            Self::Ack(psn) | Self::Response(psn, _) => psn + 1,
-            Self::Nak(psn) | Self::Rnr(psn, _) | Self::Fatal(psn) => psn,
+            Self::Ack(psn) | Self::Response(psn, _) => (psn + 1, false),
+            Self::Nak(psn) | Self::Rnr(psn, _) | Self::Fatal(psn) => (psn, true),
         }
     }
 }

@@ -5,7 +5,7 @@ use rocetop_parsers::{Nanos, Psn};
 use super::hole::{Fate, Hole};
 use super::report::{Cause, Kind};
 use super::run::{Asked, Run};
-use super::{Ahead, Episode, NO_TIMER, PATIENCE, Request, Sight, Story, Telling};
+use super::{Ahead, Episode, NO_TIMER, PATIENCE, SHORTEST_TIMER, Request, Sight, Story, Telling};
 
 impl Story {
     /// A request of the flow, after the first.
@@ -238,6 +238,7 @@ impl Story {
         }
         let again = self.trouble.run.open && self.trouble.run.start == psn;
         let mut run = Run { start: psn, next: request.stamp.psn + 1, begun: mark, latest: mark, ..Run::default() };
+        run.timed = self.quiet(mark.at) >= SHORTEST_TIMER;
         let mut stalled = None;
         let before = self.asked.len();
         let beyond = self.trouble.beyond.take_if(|(asked, _)| psn - *asked <= 0).filter(|&(asked, _)| asked == psn);
@@ -249,7 +250,7 @@ impl Story {
         run.hole = mending.map(|h| h.opened.frame);
         let mends = mending.map(|h| h.nak.is_some());
         match asked {
-            Some(asked) if asked.rnr && psn - asked.psn <= 0 => {
+            Some(asked) if asked.rnr && psn == asked.psn => {
                 run.cause = Cause::Rnr;
                 stalled = Some(mark.at.since(asked.mark.at));
                 let episode = Episode::new(Kind::Rnr, Some(Cause::Rnr), psn, psn).at(Some(asked.mark)).at(Some(mark));
@@ -296,6 +297,7 @@ impl Story {
             _ if self.too_soon(mark.at) && self.quiet(mark.at) < NO_TIMER && !again => {
                 run.copy = self.holes.is_empty().then_some(self.last_end)
             }
+            _ if !run.timed => {}
             _ => {
                 run.cause = Cause::Timeout;
                 stalled = Some(self.quiet(mark.at));
@@ -305,7 +307,7 @@ impl Story {
                     self.trouble.spacing.1 += 1;
                 }
                 self.trouble.sums.timeouts += 1;
-                self.holes.iter_mut().for_each(Hole::may_restart);
+                self.holes.iter_mut().for_each(Hole::timed_out);
             }
         }
         if let Some(stalled) = stalled {
@@ -347,7 +349,7 @@ impl Story {
         if request.psn == resume {
             self.trouble.sums.duplicated += 1;
             self.trouble.run.sending = false;
-        } else if request.sight == Sight::Again && request.psn == self.trouble.run.next {
+        } else if request.sight == Sight::Again && request.psn == self.trouble.run.next && self.trouble.run.timed {
             self.trouble.causes.correct(Cause::Timeout);
             self.trouble.sums.timeouts += 1;
             (self.trouble.run.cause, self.trouble.run.open) = (Cause::Timeout, true);

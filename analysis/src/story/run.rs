@@ -28,7 +28,9 @@ pub(crate) struct Run {
     pub(crate) hole: Option<FrameNo>,
     /// Something asked for it: a NAK, an RNR NAK or a timer; late packets that come between repeats look alike.
     pub(crate) asked_for: bool,
-    /// It began after a silence that a timer may have ended.
+    /// It began after a silence that is long enough for the shortest timer.
+    pub(crate) timed: bool,
+    /// It began after a silence that a timer may have ended, though a NAK is on its way.
     pub(crate) patient: bool,
     /// The packets still come in a row.
     pub(crate) sending: bool,
