@@ -111,17 +111,14 @@ impl Story {
         }
         if self.trouble.run.open {
             // More than what was sent again had arrived, and beyond a packet that should have been answered long ago. An
-            // answer to just that packet may be late instead.
-            let lost = asked.is_some_and(|p| p - self.trouble.run.start >= 0 && psn - p > 0);
+            // answer to just that packet may be late instead; and a responder that keeps what comes early, to a sender that
+            // sends only what is missing, acknowledges all of it once that one packet comes.
+            let alone = self.trouble.run.repeats <= 1;
+            let lost = !alone && asked.is_some_and(|p| p - self.trouble.run.start >= 0 && psn - p > 0);
             let kind = if psn - self.trouble.run.next >= 0 && lost {
                 self.trouble.sums.acks_lost += 1;
                 Kind::AckLost
-            } else if self
-                .latency
-                .rtt_range()
-                .is_some_and(|(min, _)| mark.at.since(self.trouble.run.latest.at) < Nanos(min.0 / 2))
-            {
-                // Too soon to be an answer to the repeat.
+            } else if self.too_soon_to_answer(mark) {
                 Kind::EarlyTimeout
             } else {
                 Kind::RequestOrAckLost
@@ -195,6 +192,8 @@ impl Story {
                     self.nak_times.generation.record(mark.at.since(ahead.at));
                 }
             }
+            // It was sent before the repeat could arrive: about the same packet.
+            None if self.trouble.behind.is_some_and(|b| b.psn == psn) && self.too_soon_to_answer(mark) => return,
             None if psn - epsn < 0 => {
                 if let Some(behind) = self.trouble.behind.take() {
                     self.close_behind(behind, telling.room);
@@ -210,6 +209,12 @@ impl Story {
             self.ahead.get_or_insert_with(|| Box::new(ahead));
         }
         self.ask(Asked { psn, mark, rnr: false });
+    }
+
+    /// Whether an answer comes too soon after the run of repeats began to be about that.
+    fn too_soon_to_answer(&self, mark: Mark) -> bool {
+        let least = self.latency.rtt_range().map(|(min, _)| Nanos(min.0 / 2));
+        least.is_some_and(|least| mark.at.since(self.trouble.run.latest.at) < least)
     }
 
     /// An answer asks for a repeat.

@@ -188,7 +188,9 @@ impl Story {
             self.trouble.causes.count(cause);
             return Fate::Late;
         }
-        let elsewhere = psn - self.last_end < 0 || psn != self.trouble.run.next && self.asks_for(psn, mark.at);
+        let waited = self.asked.back().is_some_and(|a| a.rnr && a.psn == psn && a.mark.at <= mark.at);
+        let asked = waited || psn != self.trouble.run.next && self.asks_for(psn, mark.at);
+        let elsewhere = psn - self.last_end < 0 || asked;
         if !goes_on && (!self.trouble.run.sending || elsewhere) {
             self.go_back(request, telling);
         }
