@@ -11,7 +11,8 @@
 //! # How it decides
 //! It must happen at least three times and for at least a tenth of all sequence errors: one oddity may be the network's.
 //! Restarts are judged at the requester's end alone, since elsewhere the first repeat may have been lost on the way. Nothing is
-//! said where the capture lacks packets, or where packets arrive out of order or twice.
+//! said where the capture lacks packets, where packets arrive out of order or twice, or of a NIC that sends only what is
+//! missing and so has other rules.
 //!
 //! # What could fool it
 //! A network that delivers NAKs twice.
@@ -24,7 +25,7 @@
 
 use super::kit::{Digest, count, counted, finding, near, road};
 use super::{Case, Evidence, Finding, Judge, Rule, Severity};
-use crate::story::report::{Cause, Near};
+use crate::story::report::{Cause, Near, Recovery};
 
 pub(super) const RULE: Rule = Rule {
     code: "RT014",
@@ -44,6 +45,10 @@ const SHARE: u64 = 10;
 fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
     for (flow, back, story) in case.stories() {
         let Some(naks) = back.map(|b| u64::from(b.naks.psn_sequence_error)) else { continue };
+        // Who sends only what is missing has other rules.
+        if story.recovery == Recovery::Selective {
+            continue;
+        }
         // The packets do not show what either side knew then.
         if story.missed_by_capture + story.reordered + story.duplicated_by_network != 0 {
             continue;
@@ -102,7 +107,8 @@ mod tests {
         let rare = StoryReport { naks_repeated: 3, ..StoryReport::default() };
         let disorder = StoryReport { naks_repeated: 30, reordered: 1, ..StoryReport::default() };
         let holes = StoryReport { naks_repeated: 30, missed_by_capture: 1, ..StoryReport::default() };
-        for (story, naks) in [(few, 2), (rare, 31), (disorder, 30), (holes, 30)] {
+        let alone = StoryReport { naks_repeated: 30, recovery: Recovery::Selective, ..StoryReport::default() };
+        for (story, naks) in [(few, 2), (rare, 31), (disorder, 30), (holes, 30), (alone, 30)] {
             assert!(told(story, naks).is_empty());
         }
     }

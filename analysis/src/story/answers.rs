@@ -118,7 +118,12 @@ impl Story {
             let kind = if psn - self.trouble.run.next >= 0 && lost {
                 self.trouble.sums.acks_lost += 1;
                 Kind::AckLost
-            } else if self.too_soon_to_answer(mark) {
+            } else if self
+                .latency
+                .rtt_range()
+                .is_some_and(|(min, _)| mark.at.since(self.trouble.run.latest.at) < Nanos(min.0 / 2))
+            {
+                // Too soon to be an answer to the repeat.
                 Kind::EarlyTimeout
             } else {
                 Kind::RequestOrAckLost
@@ -192,8 +197,8 @@ impl Story {
                     self.nak_times.generation.record(mark.at.since(ahead.at));
                 }
             }
-            // It was sent before the repeat could arrive: about the same packet.
-            None if self.trouble.behind.is_some_and(|b| b.psn == psn) && self.too_soon_to_answer(mark) => return,
+            // Once more about the same packet.
+            None if self.trouble.behind.is_some_and(|b| b.psn == psn) => {}
             None if psn - epsn < 0 => {
                 if let Some(behind) = self.trouble.behind.take() {
                     self.close_behind(behind, telling.room);
@@ -209,12 +214,6 @@ impl Story {
             self.ahead.get_or_insert_with(|| Box::new(ahead));
         }
         self.ask(Asked { psn, mark, rnr: false });
-    }
-
-    /// Whether an answer comes too soon after the run of repeats began to be about that.
-    fn too_soon_to_answer(&self, mark: Mark) -> bool {
-        let least = self.latency.rtt_range().map(|(min, _)| Nanos(min.0 / 2));
-        least.is_some_and(|least| mark.at.since(self.trouble.run.latest.at) < least)
     }
 
     /// An answer asks for a repeat.

@@ -5,7 +5,7 @@ use rocetop_parsers::{Nanos, Psn};
 use super::hole::{Fate, Hole};
 use super::report::{Cause, Kind};
 use super::run::{Asked, Run};
-use super::{Ahead, Episode, NO_TIMER, PATIENCE, SHORTEST_TIMER, Request, Sight, Story, Telling};
+use super::{Ahead, Episode, NO_TIMER, PATIENCE, Request, SHORTEST_TIMER, Sight, Story, Telling};
 
 impl Story {
     /// A request of the flow, after the first.
