@@ -10,6 +10,9 @@ use super::{Ahead, Answer, Episode, Story, Telling, Trouble};
 /// Answers that wait to be heeded: of more, the oldest are forgotten.
 const ASKED: usize = 4;
 
+/// A NAK for a PSN further before the first one seen is no NAK for what was late or lost just then: a window's worth.
+const FIRST: i32 = 1 << 12;
+
 impl Story {
     /// An answer to this flow's requests. `next` is the PSN after the highest request seen.
     #[inline(always)]
@@ -167,6 +170,16 @@ impl Story {
         self.crowd_disturbed(psn, telling);
         let epsn = self.epsn;
         let last_request = self.last_request.frame;
+        if psn - self.start < 0 && self.hole_at(psn).is_none() && self.start - psn <= FIRST {
+            // Before the first request seen. It may have passed before the capture began.
+            let mut hole = Hole::new(psn, 1, mark, true);
+            hole.nak = Some(mark);
+            self.holes.push_front(hole);
+            self.start = psn;
+            self.epsn = psn;
+            self.ask(Asked { psn, mark, rnr: false });
+            return;
+        }
         let generated = match self.hole_at(psn) {
             Some(hole) if hole.nak.is_none() => {
                 hole.nak = Some(mark);

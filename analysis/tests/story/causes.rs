@@ -1,9 +1,14 @@
 //! Why a request was sent again.
 
+use rocetop_analysis::story::StoryReport;
+use rocetop_parsers::Facts;
+use rocetop_parsers::ib::aeth::{Aeth, NakCode, Syndrome};
+
 use crate::faults::Faults;
+use crate::kit::{ACK, Tap, connection};
 use crate::model::{Message, Why, run};
 use crate::scenario::{Mix, clean};
-use crate::tap::{PLACES, Place, seen, story};
+use crate::tap::{PLACES, Place, requests, seen, story};
 
 #[test]
 fn a_lost_request_in_mid_stream_is_a_naks() {
@@ -160,4 +165,70 @@ fn a_lost_ack_is_not_a_lost_request() {
         }
     }
     faults.few(&[("by.timeout", 2), ("timeouts", 2)]);
+}
+
+/// Where `Sent` is a request, `Ack`, `Nak` and `Rnr` answers.
+#[derive(Clone, Copy)]
+enum Step {
+    Sent(u32),
+    Ack(u32),
+    Nak(u32),
+    Rnr(u32),
+}
+
+/// The story of single packets at these times in microseconds, as the responder's tap sees them.
+fn told(steps: &[(u64, Step)]) -> StoryReport {
+    let (out, back) = connection();
+    let mut tap = Tap::default();
+    for &(at, step) in steps {
+        let answer = |psn, syndrome| Facts { aeth: Aeth::new(syndrome, 0), payload: 0, ..Tap::facts(back, ACK, psn) };
+        let facts = match step {
+            Step::Sent(psn) => Tap::facts(out, 0x0a, psn),
+            Step::Ack(psn) => answer(psn, Syndrome::Ack(31)),
+            Step::Nak(psn) => answer(psn, Syndrome::Nak(NakCode::PSN_SEQUENCE_ERROR)),
+            Step::Rnr(psn) => answer(psn, Syndrome::RnrNak(1)),
+        };
+        tap.add(1_000_000_000 + at * 1_000, facts);
+    }
+    requests(&tap.finish()).story.clone().unwrap()
+}
+
+#[test]
+fn a_wait_ends_with_the_acknowledgement_of_what_was_on_its_way() {
+    // 101 is late; all repeats are on their way when the receiver is not ready for 103, and one of them is accepted.
+    let sent = |at, psn| (at, Step::Sent(psn));
+    let mut steps = vec![sent(0, 100), sent(2, 102), (3, Step::Nak(101)), sent(4, 103)];
+    steps.extend([sent(20, 101), sent(21, 102), sent(22, 103), (23, Step::Rnr(103))]);
+    assert!(told(&steps).rnr_unresolved);
+    steps.extend([sent(24, 103), (25, Step::Ack(103)), sent(26, 104), (27, Step::Ack(104))]);
+    assert!(!told(&steps).rnr_unresolved);
+}
+
+#[test]
+fn what_comes_late_in_a_wait_is_not_what_was_asked_for() {
+    let mut steps: Vec<(u64, Step)> = [100, 101, 102, 103, 104].map(|p| (u64::from(p) - 100, Step::Sent(p))).to_vec();
+    steps.extend([(5, Step::Ack(104)), (6, Step::Sent(106)), (7, Step::Nak(105))]);
+    steps.extend([107, 108, 109].map(|p| (u64::from(p) - 99, Step::Sent(p))));
+    steps.extend([(32, Step::Sent(105)), (33, Step::Ack(105)), (34, Step::Sent(106)), (35, Step::Rnr(106))]);
+    steps.extend([107, 108, 109].map(|p| (u64::from(p) - 70, Step::Sent(p))));
+    // Here is the first 105, and then what the receiver waited for.
+    steps.extend([(51, Step::Sent(105)), (52, Step::Ack(105))]);
+    steps.extend([106, 107, 108, 109].map(|p| (u64::from(p) - 44, Step::Sent(p))));
+    steps.extend([(66, Step::Ack(109))]);
+    let story = told(&steps);
+    assert_eq!((story.lost_before_tap, story.lost_or_late, story.reordered), (0, 0, 1));
+    let by = &story.retransmissions.by_cause;
+    assert_eq!((by.nak, by.rnr, story.retransmissions.total, story.rnr_unresolved), (5, 4, 9, false));
+}
+
+#[test]
+fn a_first_packet_that_is_late_is_asked_for_too() {
+    let mut steps = vec![(0, Step::Sent(101)), (1, Step::Nak(100)), (2, Step::Sent(102)), (3, Step::Sent(100))];
+    steps.extend([(4, Step::Ack(100)), (5, Step::Sent(103))]);
+    steps.extend([100, 101, 102, 103].map(|p| (u64::from(p) - 75, Step::Sent(p))));
+    steps.extend([(29, Step::Ack(103)), (40, Step::Sent(104)), (41, Step::Ack(104))]);
+    let story = told(&steps);
+    assert_eq!((story.lost_before_tap, story.timeouts), (0, 0));
+    assert_eq!((story.retransmissions.by_cause.nak, story.retransmissions.total), (4, 4));
+    assert_eq!(story.near_evidence.naks_for_seen, 0);
 }
