@@ -28,6 +28,10 @@ const INITIAL: [u8; 3] = [64, 128, 255];
 /// benchmarks send 1 or other small ones.)
 const HOPS: u8 = 16;
 
+/// One path of several lacks half of a flow's packets or more. Where more than one in so many is skipped, away from the
+/// responder's end, the tap may stand on such a path (chosen: between that half and what any network loses).
+const ONE_PATH: u64 = 4;
+
 /// Routers passed, by what is left of the initial TTL.
 pub(crate) fn hops(ttl: u8) -> Option<u8> {
     let initial = INITIAL.into_iter().find(|&initial| ttl <= initial)?;
@@ -50,9 +54,11 @@ impl Story {
         let if_in_order = std::mem::take(&mut holes.lost_if_in_order);
         let sum = if order { &mut holes.lost } else { &mut holes.lost_or_late };
         *sum = sum.saturating_add(if_in_order);
-        // A capture that is known to miss packets, or to see one path of several, may have missed the first sending; and
-        // nothing is lost before a tap at the end that sends.
-        let whole_view = holes.missed == 0 && near != Near::Src;
+        // A capture that is known to miss packets, or that sees one path of several, may have missed the first sending;
+        // and nothing is lost before a tap at the end that sends.
+        let skipped = u64::from(holes.lost) + u64::from(holes.lost_or_late) + u64::from(holes.late);
+        let one_path = near != Near::Dst && skipped * ONE_PATH > u64::from((self.top - self.start).unsigned_abs());
+        let whole_view = holes.missed == 0 && near != Near::Src && !one_path;
         if !whole_view {
             holes.lost_or_late = holes.lost_or_late.saturating_add(std::mem::take(&mut holes.lost));
         }

@@ -53,8 +53,8 @@ struct Skipped {
     fate: Fate,
     /// How often it came.
     times: u8,
-    /// It first came in one row with the packet behind the hole, which came again.
-    in_row: bool,
+    /// How often it came in one row with the packet behind the hole, which came again.
+    rows: u8,
 }
 
 /// What proves that a skipped PSN was lost.
@@ -153,10 +153,11 @@ impl Hole {
 
     /// The packet behind it came again.
     pub(crate) fn passed_again(&mut self, at: Nanos) {
-        if let Some(filled) = self.filled.filter(|_| self.again == 0) {
+        if let Some(filled) = self.filled.filter(|_| self.again != 0 || self.asked_behind == 0) {
             let waited = filled.at.since(self.nak.unwrap_or(self.opened).at);
-            if self.asked_behind == 0 && at.since(self.latest).0 <= waited.0 / AT_ONCE {
-                self.packets.iter_mut().for_each(|p| p.in_row = p.times == 1);
+            if at.since(self.latest).0 <= waited.0 / AT_ONCE {
+                let came = self.packets.iter_mut().filter(|p| p.rows.checked_add(1) == Some(p.times));
+                came.for_each(|p| p.rows = p.times);
             }
         }
         self.again = self.again.saturating_add(1);
@@ -306,7 +307,7 @@ impl Hole {
         if counted && self.since > SETTLED {
             return Some(Proof::Count);
         }
-        (counted || packet.in_row && self.again >= packet.times).then_some(Proof::Order)
+        (counted || packet.rows == packet.times).then_some(Proof::Order)
     }
 }
 
@@ -367,11 +368,11 @@ mod tests {
         // What is asked for afterwards is another matter.
         soon.wanted(Psn::new(1), true);
         assert_eq!(soon.outcome(true), in_order);
-        // Each came a second time, and the one behind them too.
+        // Each came a second time, and much later the one behind them too.
         (20..23).for_each(|n| soon.arrive(Psn::new(0xff_fffe) + (n - 20), mark(u64::from(n)), Fate::Repeated));
         assert_eq!(soon.outcome(true), Outcome { lost_or_late: 3, ..Outcome::default() });
-        soon.passed_again(mark(30).at);
-        assert_eq!(soon.outcome(true), in_order);
+        soon.passed_again(mark(26).at);
+        assert_eq!(soon.outcome(true), Outcome { lost_or_late: 3, ..Outcome::default() });
         let mut later = hole(&[0xff_fffe, 0xff_ffff, 0], Fate::Repeated);
         later.passed_again(mark(26).at);
         assert_eq!(later.outcome(true), in_order);
