@@ -142,7 +142,8 @@ impl Queue {
         self.filled[Slot(slot.0 / 64)] |= 1 << (slot.0 % 64);
     }
 
-    /// Takes the next event of the present slot, unless it is later than `until`.
+    /// Takes the next event of the present slot, unless it is later than `until`; what would happen at [`Time::NEVER`]
+    /// stays.
     #[inline]
     pub(crate) fn pop(&mut self, until: Time) -> Option<(Time, Event)> {
         if !self.late.is_empty() {
@@ -150,7 +151,7 @@ impl Queue {
         }
         let entry = *self.now.last()?;
         let at = Time(time(entry));
-        if at > until {
+        if at > until || at == Time::NEVER {
             return None;
         }
         self.now.pop();
@@ -166,7 +167,7 @@ impl Queue {
             _ => (late, false),
         };
         let at = Time(time(entry));
-        if at > until {
+        if at > until || at == Time::NEVER {
             return None;
         }
         if sorted {
