@@ -16,9 +16,8 @@ use rocetop_parsers::net::ipv4::Ipv4;
 use rocetop_parsers::net::udp::Udp;
 use rocetop_parsers::{Addr, Psn};
 
-use super::tape::{Record, Seen};
+use super::tape::{Frame, Record, Seen};
 use crate::engine::State;
-use crate::engine::packet::What;
 use crate::topology::{HostId, NodeId, PortId, Topology};
 use crate::units::{Priorities, Priority, Time};
 use crate::wire;
@@ -69,7 +68,7 @@ impl State {
     /// A record as the tap's owner sees it.
     pub(super) fn seen(&self, record: &Record) -> Seen {
         let Record { at, tap, from, .. } = *record;
-        if record.what == What::Pause {
+        if record.what == Frame::Pause {
             let (said, stop) = (Priorities(record.seq as u8), Priorities((record.seq >> 8) as u8));
             let quanta = |priority| if stop.has(priority) { STOP } else { 0 };
             let pause = said.iter().fold(Pause::pfc(), |pause, p| pause.with_class(p.number(), quanta(p)));
@@ -84,10 +83,10 @@ impl State {
     fn facts(&self, record: &Record) -> Facts {
         let (sender, receiver) = (&self.senders[record.qp], &self.receivers[record.qp]);
         let key = sender.key;
-        let there = matches!(record.what, What::Data | What::Last);
+        let there = matches!(record.what, Frame::Data | Frame::Last);
         let (src, dst, dst_qp) = if there { (key.src, key.dst, key.qp) } else { (key.dst, key.src, receiver.back) };
         let ecn = match record.what {
-            What::Cnp => 0,
+            Frame::Cnp => 0,
             _ if record.marked => CE,
             _ => ECT0,
         };
@@ -107,14 +106,14 @@ impl State {
         };
         let nak = Syndrome::Nak(NakCode::PSN_SEQUENCE_ERROR);
         let extended = match record.what {
-            What::Data | What::Last => self.request(record, &mut facts),
-            What::Ack => {
+            Frame::Data | Frame::Last => self.request(record, &mut facts),
+            Frame::Ack => {
                 answer(&mut facts, record.seq.wrapping_sub(1), Aeth::new(Syndrome::Ack(UNLIMITED), record.msn))
             }
-            What::NotReady => answer(&mut facts, record.seq, Aeth::new(self.not_ready(), record.msn)),
-            What::Nak => answer(&mut facts, record.seq, Aeth::new(nak, record.msn)),
+            Frame::NotReady => answer(&mut facts, record.seq, Aeth::new(self.not_ready(), record.msn)),
+            Frame::Nak => answer(&mut facts, record.seq, Aeth::new(nak, record.msn)),
             // 16 reserved bytes follow its BTH, and PSN 0 is in it (IBTA annex A17).
-            What::Cnp | What::Pause | What::Credit => {
+            Frame::Cnp | Frame::Pause => {
                 facts.opcode = Opcode::CNP;
                 facts.flags = facts.flags.with(Flags::BECN);
                 facts.payload = wire::CNP - wire::HEADERS;
@@ -136,7 +135,7 @@ impl State {
     /// A piece of a message; returns the length of its extended headers.
     fn request(&self, record: &Record, facts: &mut Facts) -> usize {
         let flow = &self.flows[record.flow];
-        let (first, last) = (record.seq == flow.first, record.what == What::Last);
+        let (first, last) = (record.seq == flow.first, record.what == Frame::Last);
         // Only what takes a receive can find none (RNR NAK): a WRITE without immediate data does not.
         let sends = self.settings.nic.receives.is_some();
         let operation = match (sends, first, last) {
