@@ -82,7 +82,9 @@ pub fn port_of(fabric: &Topology, name: &str) -> Result<PortId, NoPlace> {
     let (from, to) = (node(from)?, node(to)?);
     let mut cables = between(fabric, from, to);
     let count = between(fabric, from, to).count();
-    cables.nth(nth as usize).ok_or_else(|| no(format!("{count} cables lead from {} to {}", fabric.name(from), fabric.name(to))))
+    cables
+        .nth(nth as usize)
+        .ok_or_else(|| no(format!("{count} cables lead from {} to {}", fabric.name(from), fabric.name(to))))
 }
 
 fn between(fabric: &Topology, from: NodeId, to: NodeId) -> impl Iterator<Item = PortId> {

@@ -111,15 +111,8 @@ impl Value for Marking {
 }
 
 fn read_table(node: &Node<'_>, doc: &Doc, key: &str, value: &mut impl Knobs) -> Option<()> {
-    let name = match key {
-        "buffer" => "[switch.buffer]",
-        "scheduler" => "[switch.scheduler]",
-        "receives" => "[nic.receives]",
-        "lanes" => "[switch.lanes]",
-        "watchdog" => "[switch.watchdog]",
-        _ => "[switch.marking]",
-    };
-    let keys = Keys::of(doc, node, name)?;
+    let table = if key == "receives" { "nic" } else { "switch" };
+    let keys = Keys::of(doc, node, &format!("[{table}.{key}]"))?;
     value.knobs(&keys);
     keys.done();
     Some(())
