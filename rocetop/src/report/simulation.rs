@@ -332,7 +332,8 @@ fn links(run: &Run, names: &Table<PortId, String>) -> Vec<Link> {
     let all = simulation.port_counters();
     all.iter()
         .map(|(port, counters)| {
-            let PortCounters { tx_frames, tx_bytes, rx_frames, rx_bytes, marks, drops, broken, rx_pauses, paused } = *counters;
+            let PortCounters { tx_frames, tx_bytes, rx_frames, rx_bytes, marks, drops, broken, rx_pauses, paused } =
+                *counters;
             let line = fabric.ports()[port].cable.rate;
             let used = u128::from(simulation.counters(port).bytes) * 1_000_000;
             let use_ppm = used.checked_div(u128::from(line.bytes_in(now).0)).unwrap_or(0) as u64;
