@@ -290,6 +290,29 @@ fn nothing_on_its_way_is_called_lost() {
     assert!(lost(&found["taps"], "lost").is_empty(), "{}", found["taps"]);
 }
 
+/// A CNP of a switch has the switch's address, and `analyze` says that it is not the receiver's.
+#[test]
+fn notifications_of_switches_are_told_from_those_of_receivers() {
+    let folder = Folder::new();
+    let text = "[fabric]\nshape = \"dumbbell\"\nleft = 3\nright = 1\n[switch]\ncnp_by = \"switch\"\n[cc]\nname = \"dcqcn\"\n[[traffic]]\nkind = \"incast\"\nfrom = \"0-2\"\nto = 3\nbytes = \"4 MB\"\n";
+    let mut found = ["switch", "receiver"].map(|by| {
+        let path = folder.file("notify.toml", text.replace("\"switch\"", &format!("{by:?}")).as_bytes());
+        let tap = folder.file("h0.pcapng", b"");
+        let played = report(&["simulate", "--json", &path, &format!("--pcap=h0={tap}")]);
+        let seen = report(&["analyze", "--json", &tap]);
+        assert!(number(&seen["totals"]["cnp"]) > 0);
+        (sum(&played["links"], |link| &link["cnps"]) > 0, sum(&played["nics"], |nic| &nic["np_cnp_sent"]) > 0, seen)
+    });
+    let foreign = |seen: &Value| {
+        let findings = seen["findings"].as_array().unwrap();
+        findings.iter().find(|finding| finding["code"] == "RT024").map(Value::to_string)
+    };
+    let [(by_switch, by_nic, seen), (no_switch, all_nics, usual)] = &mut found;
+    assert_eq!([*by_switch, *by_nic, *no_switch, *all_nics], [true, false, false, true]);
+    assert!(foreign(seen).unwrap().contains("172.16.0."), "{:?}", foreign(seen));
+    assert_eq!(foreign(usual), None);
+}
+
 #[test]
 fn what_is_wrong_is_said_with_its_line() {
     let folder = Folder::new();

@@ -20,12 +20,12 @@ use crate::nic::{CnpPer, Recovery};
 use crate::observe::{NicCounters, Tape};
 use crate::rng::Rng;
 use crate::routing::{Key, Router};
-use crate::switch::Link;
 use crate::switch::buffer::Pool;
 use crate::switch::deadlock::Detector;
 use crate::switch::ecn::{Ramp, RampId};
 use crate::switch::scheduler::QUANTUM;
 use crate::switch::voq::Voqs;
+use crate::switch::{CnpBy, Link};
 use crate::table::Table;
 use crate::topology::{HostId, NodeId, PortId, SwitchId, Topology};
 use crate::units::{Bytes, Each, Psn, Qpn, Rate, Time};
@@ -109,6 +109,9 @@ pub enum Error {
     /// Two settings that exclude each other.
     #[error("{0}")]
     Together(&'static str),
+    /// CNPs that switches cannot make.
+    #[error("{0}")]
+    Notices(&'static str),
     /// No way leads there.
     #[error("flow {flow}: no way leads from host {src} to host {dst}")]
     NoWay {
@@ -154,9 +157,20 @@ impl Simulation {
                 "receives are counted with go-back-N alone; leave out one of receives and selective",
             ));
         }
+        let by_switch = settings.switch.cnp_by == CnpBy::Switch;
+        if by_switch && !settings.cc.feedback().cnp {
+            return Err(Error::Notices(
+                "switches make CNPs only for a congestion control that takes them for marks: dcqcn",
+            ));
+        }
         let mut ports = ports(&fabric, &settings);
         let pools = pools(&fabric, &ports, &settings)?;
         let credits = Credits::new(&fabric, &settings.switch, &ports, full(&settings));
+        if by_switch && settings.switch.lossless.has(settings.nic.cnp_priority) {
+            return Err(Error::Notices(
+                "neither headroom nor credits are there for what a switch makes itself; give CNPs a priority that is not lossless",
+            ));
+        }
         let near = near(&fabric, mtu);
         let router = settings.routing.begin(&fabric, settings.seed);
         let pairs = Pairs::new(&fabric, load, &settings, &router)?;

@@ -42,6 +42,8 @@ pub struct PortCounters {
     pub rx_bytes: Bytes,
     /// Packets marked CE on their way out.
     pub marks: u64,
+    /// CNPs that its switch made for packets on their way out.
+    pub cnps: u64,
     /// Packets that came in and found no room.
     pub drops: u64,
     /// Frames on their way in that a cut or a bit error of the cable took.
@@ -82,6 +84,7 @@ impl Simulation {
                 rx_frames: rx_frames - frames,
                 rx_bytes: Bytes(rx_bytes - bytes),
                 marks: counters.marks,
+                cnps: counters.cnps,
                 drops: counters.drops,
                 broken: counters.broken,
                 rx_pauses: pauses.clone().map(|(_, clock)| clock.times).sum(),

@@ -42,6 +42,7 @@ fn settings(why: &Error) -> &'static [&'static str] {
         Error::Headroom { .. } | Error::Grant { .. } => &["switch.tiers", "switch.buffer", "switch", "fabric"],
         Error::Markings { .. } => &["switch.marking", "switch"],
         Error::Together(_) => &["nic.receives", "nic"],
+        Error::Notices(_) => &["switch.cnp_by", "switch"],
         Error::NoWay { .. } => &["fabric"],
         Error::Workload(Load::NoBuffer | Load::TooManyPieces { .. }) => &["admission"],
         Error::Workload(_) | Error::Flows { .. } | Error::Packets { .. } => &[],

@@ -3,8 +3,10 @@
 use crate::engine::State;
 use crate::engine::eyes::Eyes;
 use crate::engine::packet::{Packet, PacketId};
+use crate::switch::CnpBy;
 use crate::switch::deadlock::Queue;
 use crate::switch::ecn::{At, RampId};
+use crate::switch::notify::Notice;
 use crate::switch::voq::Queues;
 use crate::topology::{NodeId, PortId, SwitchId};
 use crate::units::{Priorities, Priority};
@@ -61,9 +63,7 @@ impl State {
         if !self.admit(ingress, out, switch, id) {
             return self.lose(id);
         }
-        if self.settings.switch.mark_at == At::Enqueue {
-            self.mark(out, id);
-        }
+        let notice = if self.settings.switch.mark_at == At::Enqueue { self.mark(out, id) } else { None };
         let port = &mut self.ports[out];
         if self.settings.switch.queues == Queues::Virtual && port.waiting.has(priority) {
             self.voqs.push(&mut self.packets, Queue { port: out, priority }, id);
@@ -75,6 +75,9 @@ impl State {
             self.look(Queue { port: out, priority });
         } else {
             self.kick(out);
+        }
+        if let Some(notice) = notice {
+            self.give_notice(out, notice);
         }
     }
 
@@ -181,16 +184,17 @@ impl State {
             port.deficits[priority] = 0;
             port.waiting = port.waiting.without(Priorities(priority.bit()));
         }
-        if self.settings.switch.mark_at == At::Dequeue {
-            self.mark(at, id);
-        }
+        let notice = if self.settings.switch.mark_at == At::Dequeue { self.mark(at, id) } else { None };
         self.transmit(at, id);
         self.release(ingress, node, came, size);
+        if let Some(notice) = notice {
+            self.give_notice(at, notice);
+        }
     }
 
-    /// Marks a packet by the length of its queue.
+    /// Marks a packet by the length of its queue, or gives the notice that its sender gets instead.
     #[inline]
-    fn mark(&mut self, at: PortId, id: PacketId) {
+    fn mark(&mut self, at: PortId, id: PacketId) -> Option<Notice> {
         let packet = &mut self.packets[id];
         let port = &self.ports[at];
         // A frame is part of the queue until it has gone.
@@ -200,8 +204,12 @@ impl State {
             && self.settings.switch.marked.has(packet.priority)
             && ramp.marks(bytes, self.marks.next() >> 8)
         {
+            if self.settings.switch.cnp_by == CnpBy::Switch {
+                return self.notice(at, id);
+            }
             packet.marked = port.tier;
             self.counters[at].marks += 1;
         }
+        None
     }
 }

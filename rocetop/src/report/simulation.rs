@@ -132,6 +132,8 @@ pub struct Link {
     /// Frames on their way in that a cut or a bit error took.
     pub broken: u64,
     pub ce: u64,
+    /// CNPs that its switch made itself for packets on their way out.
+    pub cnps: u64,
     /// Times it had to stop, and for how long.
     pub pauses: u64,
     pub paused_ns: u64,
@@ -332,8 +334,18 @@ fn links(run: &Run, names: &Table<PortId, String>) -> Vec<Link> {
     let all = simulation.port_counters();
     all.iter()
         .map(|(port, counters)| {
-            let PortCounters { tx_frames, tx_bytes, rx_frames, rx_bytes, marks, drops, broken, rx_pauses, paused } =
-                *counters;
+            let PortCounters {
+                tx_frames,
+                tx_bytes,
+                rx_frames,
+                rx_bytes,
+                marks,
+                cnps,
+                drops,
+                broken,
+                rx_pauses,
+                paused,
+            } = *counters;
             let line = fabric.ports()[port].cable.rate;
             let used = u128::from(simulation.counters(port).bytes) * 1_000_000;
             let use_ppm = used.checked_div(u128::from(line.bytes_in(now).0)).unwrap_or(0) as u64;
@@ -348,6 +360,7 @@ fn links(run: &Run, names: &Table<PortId, String>) -> Vec<Link> {
                 drops,
                 broken,
                 ce: marks,
+                cnps,
                 pauses: rx_pauses,
                 paused_ns: ns(paused),
                 queue: queues.get(&port).copied(),
