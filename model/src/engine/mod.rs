@@ -226,7 +226,7 @@ impl State {
     }
 
     /// Plays the next event, unless it is later than `until`.
-    #[inline]
+    #[inline(always)]
     fn next(&mut self, until: Time) -> Next {
         loop {
             if let Some((at, event)) = self.events.pop(until) {

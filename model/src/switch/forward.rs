@@ -6,7 +6,6 @@ use crate::engine::packet::{Packet, PacketId};
 use crate::switch::CnpBy;
 use crate::switch::deadlock::Queue;
 use crate::switch::ecn::{At, RampId};
-use crate::switch::notify::Notice;
 use crate::switch::voq::Queues;
 use crate::topology::{NodeId, PortId, SwitchId};
 use crate::units::{Priorities, Priority};
@@ -63,7 +62,7 @@ impl State {
         if !self.admit(ingress, out, switch, id) {
             return self.lose(id);
         }
-        let notice = if self.settings.switch.mark_at == At::Enqueue { self.mark(out, id) } else { None };
+        let notice = self.settings.switch.mark_at == At::Enqueue && self.mark(out, id);
         let port = &mut self.ports[out];
         if self.settings.switch.queues == Queues::Virtual && port.waiting.has(priority) {
             self.voqs.push(&mut self.packets, Queue { port: out, priority }, id);
@@ -76,8 +75,8 @@ impl State {
         } else {
             self.kick(out);
         }
-        if let Some(notice) = notice {
-            self.give_notice(out, notice);
+        if notice {
+            self.give_notice((ingress, out), id);
         }
     }
 
@@ -184,17 +183,17 @@ impl State {
             port.deficits[priority] = 0;
             port.waiting = port.waiting.without(Priorities(priority.bit()));
         }
-        let notice = if self.settings.switch.mark_at == At::Dequeue { self.mark(at, id) } else { None };
+        let notice = self.settings.switch.mark_at == At::Dequeue && self.mark(at, id);
         self.transmit(at, id);
         self.release(ingress, node, came, size);
-        if let Some(notice) = notice {
-            self.give_notice(at, notice);
+        if notice {
+            self.give_notice((ingress, at), id);
         }
     }
 
-    /// Marks a packet by the length of its queue, or gives the notice that its sender gets instead.
+    /// Marks a packet by the length of its queue; or, where switches make CNPs, whether it is to have one instead.
     #[inline]
-    fn mark(&mut self, at: PortId, id: PacketId) -> Option<Notice> {
+    fn mark(&mut self, at: PortId, id: PacketId) -> bool {
         let packet = &mut self.packets[id];
         let port = &self.ports[at];
         // A frame is part of the queue until it has gone.
@@ -205,11 +204,11 @@ impl State {
             && ramp.marks(bytes, self.marks.next() >> 8)
         {
             if self.settings.switch.cnp_by == CnpBy::Switch {
-                return self.notice(at, id);
+                return self.notices(at, id);
             }
             packet.marked = port.tier;
             self.counters[at].marks += 1;
         }
-        None
+        false
     }
 }

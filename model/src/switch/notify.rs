@@ -20,40 +20,35 @@ pub enum CnpBy {
     Switch,
 }
 
-/// A CNP that a switch owes: the packet that it is for, and the port that packet came in by.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Notice {
-    packet: Packet,
-    ingress: PortId,
-}
-
 impl State {
-    /// The CNP for a packet that met too long a queue at `at`, unless one was sent a short while ago, or it is no data.
+    /// Whether the sender of a packet that met too long a queue at `at` is to have a CNP: not for what is no data, and not when
+    /// it had one a short while ago.
     #[inline(never)]
-    pub(super) fn notice(&mut self, at: PortId, id: PacketId) -> Option<Notice> {
-        let packet = self.packets[id];
+    pub(super) fn notices(&mut self, at: PortId, id: PacketId) -> bool {
+        let packet = &self.packets[id];
         if !matches!(packet.what, What::Data | What::Last) {
-            return None;
+            return false;
         }
         let clock = &mut self.clocks[self.receivers[packet.qp].clock];
         if *clock > self.now {
-            return None;
+            return false;
         }
         *clock = self.now + self.settings.nic.cnp_interval;
         self.counters[at].cnps += 1;
         self.flows[packet.flow].cnps += 1;
-        Some(Notice { packet, ingress: packet.ingress })
+        true
     }
 
-    /// Sends a CNP on its way.
+    /// Sends a CNP for a packet that came in by `ingress` and leaves by `at`, or has begun to.
     #[inline(never)]
-    pub(super) fn give_notice(&mut self, at: PortId, Notice { packet, ingress }: Notice) {
+    pub(super) fn give_notice(&mut self, (ingress, at): (PortId, PortId), id: PacketId) {
+        let Packet { qp, .. } = self.packets[id];
         let node = self.fabric.ports()[at].node;
         let Some(switch) = self.fabric.switch(node) else { return };
-        let receiver = &self.receivers[packet.qp];
+        let receiver = &self.receivers[qp];
         let cnp = Packet {
             sent: self.now,
-            qp: packet.qp,
+            qp,
             dst: receiver.src,
             entropy: receiver.entropy,
             ingress,
