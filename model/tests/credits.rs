@@ -115,7 +115,7 @@ bytes = \"1 MB\"
     assert!(pauses(text) > 0);
     assert_eq!(pauses(&text.replace("[{}", "[{ link = \"credits\" }")), 0);
     let small = Scenario::parse(&text.replace("20 kB", "4 kB")).unwrap().begin().unwrap_err();
-    assert_eq!(small, Error::Grant { switch: "t2s0".to_owned(), grant: 4_000, frame: 4_174 });
+    assert_eq!(small.why, Error::Grant { switch: "t2s0".to_owned(), grant: 4_000, frame: 4_174 });
 }
 
 /// Broken frames, data and credits alike, leave no credit behind; nor does a cable that goes and comes.

@@ -7,7 +7,7 @@ use rocetop_model::engine::{Settings, Simulation, Status};
 use rocetop_model::nic::{CnpPer, Recovery};
 use rocetop_model::rng::Rng;
 use rocetop_model::routing;
-use rocetop_model::switch::{Headroom, Link, Marking, Queues, ecn};
+use rocetop_model::switch::{CnpBy, Headroom, Link, Marking, Queues, ecn};
 use rocetop_model::topology::{Cable, Clos2, Dumbbell, FatTree, HostId, Star, Topology};
 use rocetop_model::units::{Bytes, Priorities, Priority, Rate, Time};
 use rocetop_model::workload::{Flow, FlowId, Milestone, Workload};
@@ -75,6 +75,9 @@ impl Draw {
         settings.cc = cc::Settings::all().swap_remove(self.between(0, cc::NAMES.len() as u64 - 1) as usize);
         settings.routing =
             routing::Settings::all().swap_remove(self.between(0, routing::NAMES.len() as u64 - 1) as usize);
+        if settings.cc.feedback().cnp && !settings.switch.lossless.has(settings.nic.cnp_priority) {
+            settings.switch.cnp_by = self.of(&[CnpBy::Receiver, CnpBy::Switch]);
+        }
         settings
     }
 

@@ -29,6 +29,22 @@ use watch::Watch;
 /// Sources that are built in.
 const SOURCES: &[&str] = if cfg!(feature = "libpcap") { &["libpcap", "raw"] } else { &["raw"] };
 
+/// What could only end with nothing is refused before anything is opened.
+#[test]
+fn what_could_not_be_saved_or_watched_is_refused() {
+    let folder = Folder::new();
+    let path = folder.file("counted.pcapng", b"kept");
+    for (args, words) in [
+        (&["live", "-i", ""][..], "the name of an interface is wanted; this is empty"),
+        (&["live", "--counters", "--write", &path], "--counters alone sees none: add --sample N"),
+    ] {
+        let ran = Ran::of(&mut rocetop(args));
+        assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{args:?}");
+        assert!(ran.err.contains(words), "{args:?}: {}", ran.err);
+    }
+    assert_eq!(std::fs::read(&path).unwrap(), b"kept");
+}
+
 /// The frames of a capture.
 fn frames(path: &Path) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();

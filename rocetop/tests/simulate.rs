@@ -8,6 +8,8 @@ mod folder;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use binary::{Ran, rocetop};
 use folder::Folder;
@@ -220,6 +222,97 @@ fn receivers_that_are_not_ready_are_sent_sends() {
     assert!(opcodes.contains("SEND") && !opcodes.contains("WRITE"), "{opcodes}");
 }
 
+/// What has been played until somebody stops it is told, and that it is not all.
+#[test]
+fn an_interrupt_ends_it_with_what_was_played() {
+    let folder = Folder::new();
+    let text =
+        b"[fabric]\nshape = \"star\"\nhosts = 2\n[[traffic]]\nkind = \"flow\"\nfrom = 0\nto = 1\nbytes = \"2 TB\"\n";
+    let path = folder.file("long.toml", text);
+    for signal in ["-INT", "-TERM"] {
+        let tap = folder.file("h0.pcapng", b"");
+        let mut command = rocetop(&["simulate", "--json", &path, "--snaplen", "64", &format!("--pcap=h0={tap}")]);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let begun = Instant::now();
+        while std::fs::metadata(&tap).unwrap().len() < 1 << 20 && begun.elapsed() < Duration::from_secs(60) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+        let ended = child.wait_with_output().unwrap();
+        let err = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(ended.status.code(), Some(3), "{err}");
+        assert!(err.contains("rocetop: interrupted after") && err.ends_with("0 of 1 flows done\n"), "{err}");
+        let played: Value = serde_json::from_slice(&ended.stdout).unwrap();
+        assert_eq!((&played["ended"], &played["flows"][0]["delivered_ns"]), (&"interrupted".into(), &Value::Null));
+        let seen = report(&["analyze", "--json", &tap]);
+        assert!(number(&seen["totals"]["frames"]) > 1_000);
+    }
+}
+
+/// Losses are told by link and by cause where nobody taps.
+#[test]
+fn losses_are_counted_where_they_happen_without_a_tap() {
+    let folder = Folder::new();
+    let text = b"[fabric]\nshape = \"dumbbell\"\nleft = 2\nright = 1\n[nic]\ntimeout = \"1 ms\"\n[[fault]]\nkind = \"errors\"\nlink = \"t1s0-t1s1\"\none_in = 1000000\n[[traffic]]\nkind = \"incast\"\nto = 2\nbytes = \"2 MB\"\n";
+    let path = folder.file("errors.toml", text);
+    let played = report(&["simulate", "--json", &path]);
+    let broken: BTreeMap<&str, u64> = played["links"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|link| (link["link"].as_str().unwrap(), number(&link["broken"])))
+        .filter(|(_, broken)| *broken > 0)
+        .collect();
+    // Data break on their way to the right switch, ACKs on their way back.
+    assert!(broken["t1s1-t1s0"] > 0 && broken.keys().all(|link| link.starts_with("t1s")), "{broken:?}");
+    assert_eq!(broken.values().sum::<u64>(), number(&played["totals"]["broken"]));
+    assert_eq!((&played["totals"]["drops"], &played["lost"]), (&0.into(), &Value::Null));
+    // Taps change nothing about it, and know whose they were.
+    let tap = folder.file("h0.pcapng", b"");
+    let tapped = report(&["simulate", "--json", &path, &format!("--pcap=h0={tap}")]);
+    assert_eq!((&tapped["links"], &tapped["totals"]), (&played["links"], &played["totals"]));
+    assert_eq!(sum(&tapped["lost"], |row| &row["packets"]), number(&played["totals"]["broken"]));
+    let ran = Ran::of(&mut rocetop(&["simulate", &path]));
+    assert!(ran.out.contains(&format!("0 drops  {} broken on cables", played["totals"]["broken"])), "{}", ran.out);
+}
+
+/// Frames that nobody waits for are on both sides of a cable when a run ends.
+#[test]
+fn nothing_on_its_way_is_called_lost() {
+    let folder = Folder::new();
+    let text = "[fabric]\nshape = \"dumbbell\"\nleft = 3\nright = 1\ntrunk = { rate = \"100 Gb/s\", delay = \"50 us\" }\n[switch]\nbuffer = { per_port = \"4 MB\" }\n[nic]\ntimeout = \"80 us\"\n[[traffic]]\nkind = \"incast\"\nfrom = \"0-2\"\nto = 3\nbytes = \"200 kB\"\n";
+    let path = folder.file("repeats.toml", text.as_bytes());
+    let files = ["t1s0-t1s1", "t1s1-t1s0"].map(|link| (link, folder.file(link, b"")));
+    let taps = files.each_ref().map(|(link, file)| format!("--pcap={link}={file}"));
+    let played = report(&["simulate", "--json", &path, &taps[0], &taps[1]]);
+    assert!(number(&played["totals"]["retransmissions"]) > 100);
+    let found = report(&["analyze", "--taps", "--json", &files[0].1, &files[1].1]);
+    assert!(lost(&found["taps"], "lost").is_empty(), "{}", found["taps"]);
+}
+
+/// A CNP of a switch has the switch's address, and `analyze` says that it is not the receiver's.
+#[test]
+fn notifications_of_switches_are_told_from_those_of_receivers() {
+    let folder = Folder::new();
+    let text = "[fabric]\nshape = \"dumbbell\"\nleft = 3\nright = 1\n[switch]\ncnp_by = \"switch\"\n[cc]\nname = \"dcqcn\"\n[[traffic]]\nkind = \"incast\"\nfrom = \"0-2\"\nto = 3\nbytes = \"4 MB\"\n";
+    let mut found = ["switch", "receiver"].map(|by| {
+        let path = folder.file("notify.toml", text.replace("\"switch\"", &format!("{by:?}")).as_bytes());
+        let tap = folder.file("h0.pcapng", b"");
+        let played = report(&["simulate", "--json", &path, &format!("--pcap=h0={tap}")]);
+        let seen = report(&["analyze", "--json", &tap]);
+        assert!(number(&seen["totals"]["cnp"]) > 0);
+        (sum(&played["links"], |link| &link["cnps"]) > 0, sum(&played["nics"], |nic| &nic["np_cnp_sent"]) > 0, seen)
+    });
+    let foreign = |seen: &Value| {
+        let findings = seen["findings"].as_array().unwrap();
+        findings.iter().find(|finding| finding["code"] == "RT024").map(Value::to_string)
+    };
+    let [(by_switch, by_nic, seen), (no_switch, all_nics, usual)] = &mut found;
+    assert_eq!([*by_switch, *by_nic, *no_switch, *all_nics], [true, false, false, true]);
+    assert!(foreign(seen).unwrap().contains("172.16.0."), "{:?}", foreign(seen));
+    assert_eq!(foreign(usual), None);
+}
+
 #[test]
 fn what_is_wrong_is_said_with_its_line() {
     let folder = Folder::new();
@@ -234,6 +327,7 @@ fn what_is_wrong_is_said_with_its_line() {
     let name = scenario("clean.toml");
     for (args, words) in [
         (&["--pcap", "h9=x"][..], "hosts are h0 to h5"),
+        (&["--pcap", "h00=x"], "there is no node \"h00\""),
         (&["--pcap", "h0"], "write the link and the file"),
         (&["--pcap", "h0=-"], "needs the name of a file"),
         (&["--pcap", &format!("h0={name}")], "is the scenario, which is read"),
@@ -244,6 +338,14 @@ fn what_is_wrong_is_said_with_its_line() {
         assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{args:?}");
         assert!(ran.err.contains(words), "{args:?}: {}", ran.err);
     }
+    // What fits a scenario's form, and not its fabric.
+    let path = folder.file(
+        "mtu.toml",
+        b"[fabric]\nshape = \"star\"\nhosts = 4\n[nic]\nmtu = 100000\n[[traffic]]\nkind = \"ring\"\nbytes = 9\n",
+    );
+    let ran = Ran::of(&mut rocetop(&["simulate", &path]));
+    assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""));
+    assert!(ran.err.contains("mtu.toml:5: nic.mtu: an MTU of 100000 bytes"), "{}", ran.err);
     let ran = Ran::of(&mut rocetop(&["simulate", "nowhere.toml"]));
     assert!(ran.code == Some(2) && ran.err.contains("cannot read nowhere.toml"), "{}", ran.err);
 }

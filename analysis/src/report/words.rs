@@ -14,8 +14,13 @@ pub fn count(n: u64) -> String {
     text
 }
 
-/// `1 request`, `2 requests`.
+/// `1 request`, `2 requests`, `3 losses`.
 #[must_use]
 pub fn counted(n: u64, what: &str) -> String {
-    format!("{} {what}{}", count(n), if n == 1 { "" } else { "s" })
+    let many = match n {
+        1 => "",
+        _ if ["s", "x", "ch", "sh"].iter().any(|end| what.ends_with(end)) => "es",
+        _ => "s",
+    };
+    format!("{} {what}{many}", count(n))
 }

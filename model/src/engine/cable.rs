@@ -39,7 +39,7 @@ impl State {
     #[inline(never)]
     fn mind(&mut self, at: PortId, id: PacketId, gone: Time) {
         let Packet { what, priority, size, .. } = self.packets[id];
-        if self.ports[at].tapped && what != What::Credit {
+        if self.ports[at].tapped {
             self.see(at, at, id, gone);
         }
         if matches!(what, What::Pause | What::Credit) {
@@ -61,7 +61,7 @@ impl State {
         if self.faults.any() && self.lost_on_cable(at, id) {
             return;
         }
-        if self.tape.on && self.ports[at].tapped && what != What::Credit {
+        if self.tape.on && self.ports[at].tapped {
             self.see(at, self.ports[at].peer, id, self.now);
         }
         if matches!(what, What::Pause | What::Credit) {

@@ -201,10 +201,8 @@ impl State {
             return false;
         }
         self.counters[at].broken += 1;
+        self.note_loss(at, id);
         let what = self.packets[id].what;
-        if what != packet::What::Credit {
-            self.note_loss(at, id);
-        }
         if matches!(what, packet::What::Pause | packet::What::Credit) {
             self.deadlocks.told(at, false);
         }

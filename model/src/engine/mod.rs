@@ -225,6 +225,36 @@ impl State {
         std::hint::black_box(sum);
     }
 
+    /// Plays the next event, unless it is later than `until`.
+    #[inline(always)]
+    fn next(&mut self, until: Time) -> Next {
+        loop {
+            if let Some((at, event)) = self.events.pop(until) {
+                debug_assert!(at >= self.now, "time runs backwards");
+                self.now = at;
+                self.handle(event);
+                return Next::Played;
+            }
+            if !self.events.is_played() {
+                // What is beyond the end of the clock never happens.
+                if until == Time::NEVER {
+                    return Next::Nothing;
+                }
+                self.now = self.now.max(until);
+                return Next::Later;
+            }
+            if !self.events.turn() {
+                return Next::Nothing;
+            }
+            self.touch();
+        }
+    }
+
+    /// Whether no frame is on its way, nor about to be.
+    fn is_quiet(&self) -> bool {
+        self.packets.live() == 0 && self.ports.rows().iter().all(|port| port.due.is_empty())
+    }
+
     #[inline]
     fn handle(&mut self, event: Event) {
         match event.kind() {
@@ -239,6 +269,15 @@ impl State {
     }
 }
 
+/// What became of the attempt to play an event.
+enum Next {
+    Played,
+    /// It is later.
+    Later,
+    /// There is none any more.
+    Nothing,
+}
+
 /// How far a run has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
@@ -246,7 +285,8 @@ pub enum Status {
     Running,
     /// Every flow has arrived and is acknowledged.
     Done,
-    /// Nothing will happen any more, and some flows have not arrived: their queue pairs broke, or they wait for such.
+    /// Nothing will happen any more, and some flows have not arrived: their queue pairs broke, they wait for such, or they
+    /// would begin after the end of the clock.
     Stuck,
     /// Nothing will happen any more, and a circle of paused queues holds frames for ever (`Simulation::deadlocks`).
     Deadlock,
@@ -269,27 +309,31 @@ impl Simulation {
                 self.status = Status::Done;
                 break;
             }
-            let Some((at, event)) = state.events.pop(until) else {
-                if !state.events.is_played() {
-                    state.now = state.now.max(until);
-                    break;
-                }
-                if state.events.turn() {
-                    state.touch();
-                } else {
-                    self.status = if state.deadlocks.is_locked() { Status::Deadlock } else { Status::Stuck };
-                }
-                continue;
-            };
-            debug_assert!(at >= state.now, "time runs backwards");
-            state.now = at;
-            state.handle(event);
-            left -= 1;
+            match state.next(until) {
+                Next::Played => left -= 1,
+                Next::Later => break,
+                Next::Nothing if state.deadlocks.is_locked() => self.status = Status::Deadlock,
+                Next::Nothing => self.status = Status::Stuck,
+            }
         }
         if cfg!(debug_assertions) {
             state.check();
         }
         self.status
+    }
+
+    /// After the last flow: plays on up to time `until`, but no more than `most` events, as long as a frame is on its way:
+    /// repeats, CNPs and pauses that nobody waits for. Whether all have come to their end.
+    pub fn settle(&mut self, until: Time, most: u64) -> bool {
+        let state = &mut self.state;
+        for _ in 0..most {
+            match if state.is_quiet() { Next::Nothing } else { state.next(until) } {
+                Next::Played => {}
+                Next::Later => return false,
+                Next::Nothing => return true,
+            }
+        }
+        state.is_quiet()
     }
 
     /// Plays to the end.

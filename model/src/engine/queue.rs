@@ -25,6 +25,10 @@ id! {
 /// No bunch: the end of a list.
 const NONE: BunchId = BunchId(u32::MAX);
 
+/// Events that a new one may move to find its place in the present slot. Usually there are a dozen; when thousands start at
+/// once, each would move all others.
+const MOVED: usize = 128;
+
 /// Time, then a random tie, then the event: one number, compared as one.
 type Entry = u128;
 
@@ -50,6 +54,8 @@ pub(crate) struct Queue {
     slot: u64,
     /// Its events, the next one last.
     now: Vec<Entry>,
+    /// Events of the present slot and before that came while it was played and would have had to move too many others.
+    late: BinaryHeap<Reverse<Entry>>,
     /// The first bunch of every slot; their events are in no order.
     wheel: Table<Slot, BunchId>,
     bunches: Table<BunchId, Bunch>,
@@ -77,6 +83,7 @@ impl Queue {
             slots,
             slot: 0,
             now: Vec::new(),
+            late: BinaryHeap::new(),
             wheel: Table::filled(NONE, slots as usize),
             bunches: Table::new(),
             free: NONE,
@@ -96,7 +103,11 @@ impl Queue {
             self.put(entry);
         } else if slot <= self.slot {
             let at = self.now.partition_point(|other| *other > entry);
-            self.now.insert(at, entry);
+            if self.now.len() - at <= MOVED {
+                self.now.insert(at, entry);
+            } else {
+                self.late.push(Reverse(entry));
+            }
         } else {
             self.far.push(Reverse(entry));
         }
@@ -131,24 +142,48 @@ impl Queue {
         self.filled[Slot(slot.0 / 64)] |= 1 << (slot.0 % 64);
     }
 
-    /// Takes the next event of the present slot, unless it is later than `until`.
+    /// Takes the next event of the present slot, unless it is later than `until`; what would happen at [`Time::NEVER`]
+    /// stays.
     #[inline]
     pub(crate) fn pop(&mut self, until: Time) -> Option<(Time, Event)> {
+        if !self.late.is_empty() {
+            return self.pop_late(until);
+        }
         let entry = *self.now.last()?;
         let at = Time(time(entry));
-        if at > until {
+        if at > until || at == Time::NEVER {
             return None;
         }
         self.now.pop();
         Some((at, Event::of_bits(entry as u32)))
     }
 
-    /// Whether the present slot has no event left.
-    pub(crate) fn is_played(&self) -> bool {
-        self.now.is_empty()
+    /// [`Queue::pop`] where some events wait beside the sorted ones.
+    #[inline(never)]
+    fn pop_late(&mut self, until: Time) -> Option<(Time, Event)> {
+        let Reverse(late) = *self.late.peek()?;
+        let (entry, sorted) = match self.now.last() {
+            Some(&now) if now < late => (now, true),
+            _ => (late, false),
+        };
+        let at = Time(time(entry));
+        if at > until || at == Time::NEVER {
+            return None;
+        }
+        if sorted {
+            self.now.pop();
+        } else {
+            self.late.pop();
+        }
+        Some((at, Event::of_bits(entry as u32)))
     }
 
-    /// The events of the present slot.
+    /// Whether the present slot has no event left.
+    pub(crate) fn is_played(&self) -> bool {
+        self.now.is_empty() && self.late.is_empty()
+    }
+
+    /// The events of the present slot that are sorted: all, when it begins.
     #[inline]
     pub(crate) fn present(&self) -> impl Iterator<Item = Event> {
         self.now.iter().map(|entry| Event::of_bits(*entry as u32))
@@ -161,7 +196,7 @@ impl Queue {
         let bunches =
             heads.flat_map(move |head| std::iter::successors(some(head), move |id| some(self.bunches[*id].next)));
         let near = bunches.flat_map(|id| self.bunches[id].entries.iter().take(self.bunches[id].len as usize));
-        let far = self.far.iter().map(|Reverse(entry)| entry);
+        let far = self.far.iter().chain(&self.late).map(|Reverse(entry)| entry);
         near.chain(far).chain(&self.now).map(|entry| Event::of_bits(*entry as u32))
     }
 
@@ -263,6 +298,25 @@ mod tests {
             }
         }
         assert!(popped > 7_000);
+    }
+
+    /// Two hundred thousand at once, pushed into the slot that is played, would move each other 10^10 times: minutes.
+    #[test]
+    fn very_many_of_one_slot_find_their_places() {
+        let mut queue = Queue::new(Time::us(1), 100, 1);
+        let mut rng = Rng::new(7);
+        let mut want: Vec<u64> = (0..200_000).map(|_| rng.below(1 << 4)).collect();
+        for (id, at) in (0..).zip(&want) {
+            queue.push(Time(*at), Event::new(Kind::Start, id));
+        }
+        assert_eq!(queue.all().count(), 200_000);
+        assert!(queue.now.len() < 10_000, "{} are moved by every new one", queue.now.len());
+        want.sort_unstable();
+        let found: Vec<(u64, u32)> = drain(&mut queue);
+        assert_eq!(found.iter().map(|(at, _)| *at).collect::<Vec<_>>(), want);
+        let mut ids: Vec<u32> = found.into_iter().map(|(_, id)| id).collect();
+        ids.sort_unstable();
+        assert_eq!(ids, (0..200_000).collect::<Vec<_>>());
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub struct Counters {
     pub bytes: u64,
     /// Packets that it marked CE on their way out.
     pub marks: u64,
+    /// CNPs that its switch made for packets on their way out by it.
+    pub cnps: u64,
     /// Packets that came in by it and found no room.
     pub drops: u64,
     /// Frames that a cut or a bit error kept from coming in by it.
@@ -38,6 +40,7 @@ pub struct Counters {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) marks: u64,
+    pub(crate) cnps: u64,
     pub(crate) drops: u64,
     pub(crate) broken: u64,
 }
@@ -132,6 +135,7 @@ impl State {
             frames: port.frames,
             bytes: port.sent,
             marks: tally.marks,
+            cnps: tally.cnps,
             drops: tally.drops,
             broken: tally.broken,
             pause,

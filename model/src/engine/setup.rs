@@ -20,12 +20,12 @@ use crate::nic::{CnpPer, Recovery};
 use crate::observe::{NicCounters, Tape};
 use crate::rng::Rng;
 use crate::routing::{Key, Router};
-use crate::switch::Link;
 use crate::switch::buffer::Pool;
 use crate::switch::deadlock::Detector;
 use crate::switch::ecn::{Ramp, RampId};
 use crate::switch::scheduler::QUANTUM;
 use crate::switch::voq::Voqs;
+use crate::switch::{CnpBy, Link};
 use crate::table::Table;
 use crate::topology::{HostId, NodeId, PortId, SwitchId, Topology};
 use crate::units::{Bytes, Each, Psn, Qpn, Rate, Time};
@@ -77,11 +77,30 @@ pub enum Error {
         /// A full frame.
         frame: u64,
     },
-    /// More flows, or packets in a queue pair, than can be numbered.
-    #[error("{what}: {is}, more than the {most} that the model can number")]
-    TooMany {
-        /// What there is too much of.
-        what: &'static str,
+    /// More flows than can be numbered.
+    #[error("{is} flows, more than the {most} that the model can number")]
+    Flows {
+        /// How many.
+        is: u64,
+        /// How many there may be.
+        most: u64,
+    },
+    /// More packets in a queue pair than can be numbered.
+    #[error(
+        "flow {flow}: up to it its queue pair has {is} packets, more than the {most} that the model can number; send less, or \
+         give it a lane of its own"
+    )]
+    Packets {
+        /// The flow with which they are too many.
+        flow: u32,
+        /// How many.
+        is: u64,
+        /// How many there may be.
+        most: u64,
+    },
+    /// More kinds of marking than ports can tell apart.
+    #[error("{is} different markings, more than the {most} that the model can tell apart")]
+    Markings {
         /// How many.
         is: u64,
         /// How many there may be.
@@ -90,6 +109,9 @@ pub enum Error {
     /// Two settings that exclude each other.
     #[error("{0}")]
     Together(&'static str),
+    /// CNPs that switches cannot make.
+    #[error("{0}")]
+    Notices(&'static str),
     /// No way leads there.
     #[error("flow {flow}: no way leads from host {src} to host {dst}")]
     NoWay {
@@ -100,6 +122,18 @@ pub enum Error {
         /// Its destination.
         dst: u32,
     },
+}
+
+impl Error {
+    /// The flow that it is about, if it is about one.
+    #[must_use]
+    pub const fn flow(&self) -> Option<u32> {
+        match self {
+            Self::Workload(error) => error.flow(),
+            Self::NoWay { flow, .. } | Self::Packets { flow, .. } => Some(*flow),
+            _ => None,
+        }
+    }
 }
 
 impl Simulation {
@@ -116,16 +150,27 @@ impl Simulation {
             return Err(Error::Mtu { mtu, most });
         }
         if load.flows().len() >= MOST {
-            return Err(Error::TooMany { what: "flows", is: load.flows().len() as u64, most: MOST as u64 });
+            return Err(Error::Flows { is: load.flows().len() as u64, most: MOST as u64 });
         }
         if settings.nic.receives.is_some() && settings.nic.recovery == Recovery::Selective {
             return Err(Error::Together(
                 "receives are counted with go-back-N alone; leave out one of receives and selective",
             ));
         }
+        let by_switch = settings.switch.cnp_by == CnpBy::Switch;
+        if by_switch && !settings.cc.feedback().cnp {
+            return Err(Error::Notices(
+                "switches make CNPs only for a congestion control that takes them for marks: dcqcn",
+            ));
+        }
         let mut ports = ports(&fabric, &settings);
         let pools = pools(&fabric, &ports, &settings)?;
         let credits = Credits::new(&fabric, &settings.switch, &ports, full(&settings));
+        if by_switch && settings.switch.lossless.has(settings.nic.cnp_priority) {
+            return Err(Error::Notices(
+                "neither headroom nor credits are there for what a switch makes itself; give CNPs a priority that is not lossless",
+            ));
+        }
         let near = near(&fabric, mtu);
         let router = settings.routing.begin(&fabric, settings.seed);
         let pairs = Pairs::new(&fabric, load, &settings, &router)?;
@@ -262,11 +307,8 @@ fn ramps(
         let ramp = found.map_or(Ramp::NEVER, |marking| Ramp::new(marking, wired.cable.rate));
         let known = ramps.iter().find(|(_, other)| **other == ramp).map(|(id, _)| id);
         let id = known.unwrap_or_else(|| ramps.push(ramp));
-        port.marking = u8::try_from(id.0).map_err(|_| Error::TooMany {
-            what: "different markings",
-            is: u64::from(id.0) + 1,
-            most: u64::from(u8::MAX) + 1,
-        })?;
+        port.marking = u8::try_from(id.0)
+            .map_err(|_| Error::Markings { is: u64::from(id.0) + 1, most: u64::from(u8::MAX) + 1 })?;
     }
     Ok(ramps)
 }
@@ -343,15 +385,16 @@ impl Pairs {
             };
             let sender = &mut pairs.senders[qp];
             sender.limit = sender.limit.min(flow.limit);
-            packets[qp] += flow.bytes.0.div_ceil(settings.nic.mtu.0);
+            // Room for one more, so that "one past the last" has a number.
+            let most = u64::from(u32::MAX) - 1;
+            let is = packets[qp].saturating_add(flow.bytes.0.div_ceil(settings.nic.mtu.0));
+            if is > most {
+                return Err(Error::Packets { flow: id.0, is, most });
+            }
+            packets[qp] = is;
             pairs.flows.push(FlowState::new(flow, qp));
         }
-        // Room for one more, so that "one past the last" has a number.
-        let most = u64::from(u32::MAX) - 1;
-        match packets.rows().iter().max() {
-            Some(&is) if is > most => Err(Error::TooMany { what: "packets in one queue pair", is, most }),
-            _ => Ok(pairs),
-        }
+        Ok(pairs)
     }
 
     #[allow(clippy::too_many_arguments, reason = "each is one thing that a queue pair is made of")]

@@ -41,6 +41,21 @@ struct Trigger {
     starts: Vec<FlowId>,
 }
 
+/// The attributes of a line as far as they have been read.
+#[derive(Default)]
+struct Once<'t>(Vec<&'t str>);
+
+impl<'t> Once<'t> {
+    fn see(&mut self, line: usize, word: &'t str) -> Result<(), ReadError> {
+        if self.0.contains(&word) {
+            return Err(ReadError::new(line, format!("{word} stands twice in the line; only one can hold")));
+        }
+        // What nobody knows is refused in a moment.
+        self.0.push(word);
+        Ok(())
+    }
+}
+
 /// A file being read.
 #[derive(Default)]
 struct Reader {
@@ -122,7 +137,9 @@ impl Reader {
         let dst = HostId(number(line, "the destination", Some(dst))?);
         let (mut start, mut bytes, mut starts_by) = (None, None, None);
         let mut sets_off = Vec::new();
+        let mut once = Once::default();
         while let Some(word) = words.next() {
+            once.see(line, word)?;
             let value = words.next();
             match word {
                 "start" => {
@@ -180,7 +197,10 @@ impl Reader {
 
     fn trigger<'t>(&mut self, line: usize, mut words: impl Iterator<Item = &'t str>) -> Result<(), ReadError> {
         let (mut id, mut fires, mut count) = (None, None, None);
+        let mut once = Once::default();
         while let Some(word) = words.next() {
+            // These three are one attribute.
+            once.see(line, if matches!(word, "multishot" | "barrier") { "oneshot" } else { word })?;
             match word {
                 "id" => id = Some(number::<u32>(line, "the trigger's id", words.next())?),
                 "count" => count = Some(number::<usize>(line, "the barrier's count", words.next())?),
@@ -363,6 +383,11 @@ mod tests {
             ("Nodes 4\nTriggers 1\ntrigger id 5 barrier", 3, "count"),
             ("Nodes 4\nTriggers 1\ntrigger id 5", 3, "none"),
             ("Nodes 4\nhello", 2, "\"hello\""),
+            ("Nodes 4\nConnections 1\n0->1 start 0 start 5 size 5", 3, "start stands twice"),
+            ("Nodes 4\nConnections 1\n0->1 id 1 start 0 size 5 size 6", 3, "size stands twice"),
+            ("Nodes 4\nConnections 1\n0->1 id 1 id 1 start 0 size 5", 3, "id stands twice"),
+            ("Nodes 4\nTriggers 1\ntrigger id 5 id 6 oneshot", 3, "id stands twice"),
+            ("Nodes 4\nTriggers 1\ntrigger id 5 oneshot barrier count 1", 3, "stands twice"),
         ] {
             let error = read(text).unwrap_err();
             assert_eq!(error.line, line, "{text:?}: {error}");

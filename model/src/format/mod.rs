@@ -10,10 +10,32 @@ use std::collections::BTreeMap;
 
 use crate::topology::HostId;
 use crate::units::{Rate, Time};
-use crate::workload::{Flow, FlowId};
+use crate::workload::{Flow, FlowId, Workload};
+
+/// A format.
+#[derive(Clone, Copy, Debug)]
+pub struct Format {
+    /// The name of its file.
+    pub name: &'static str,
+    /// Reads a text.
+    pub read: fn(&str) -> Result<Workload, ReadError>,
+    /// Whether its files say the traffic class of each flow.
+    pub classes: bool,
+}
 
 /// Every format, by the name of its file.
-pub const FORMATS: &[&str] = &["hpcc", "htsim"];
+pub const FORMATS: &[Format] = &[
+    Format { name: "hpcc", read: hpcc::read, classes: true },
+    Format { name: "htsim", read: |text| htsim::read(text).map(|matrix| matrix.load), classes: false },
+];
+
+impl Format {
+    /// The format of a name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<&'static Self> {
+        FORMATS.iter().find(|format| format.name == name)
+    }
+}
 
 /// What is wrong with a flow file, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -118,6 +140,6 @@ mod tests {
             .filter(|name| name != "mod")
             .collect();
         found.sort();
-        assert_eq!(found, FORMATS);
+        assert_eq!(found, FORMATS.iter().map(|format| format.name).collect::<Vec<_>>());
     }
 }

@@ -169,6 +169,7 @@ impl State {
             entropy: receiver.entropy,
             size: wire::CNP,
             payload: share_ppm,
+            msn: self.fabric.ports()[at].node.0,
             what: What::Cnp,
             priority: self.settings.nic.cnp_priority,
             marked: tier,

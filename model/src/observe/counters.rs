@@ -42,8 +42,12 @@ pub struct PortCounters {
     pub rx_bytes: Bytes,
     /// Packets marked CE on their way out.
     pub marks: u64,
+    /// CNPs that its switch made for packets on their way out.
+    pub cnps: u64,
     /// Packets that came in and found no room.
     pub drops: u64,
+    /// Frames on their way in that a cut or a bit error of the cable took.
+    pub broken: u64,
     /// Times that a priority was told to stop.
     pub rx_pauses: u64,
     /// For how long, summed over priorities, a pause that still lasts included.
@@ -80,7 +84,9 @@ impl Simulation {
                 rx_frames: rx_frames - frames,
                 rx_bytes: Bytes(rx_bytes - bytes),
                 marks: counters.marks,
+                cnps: counters.cnps,
                 drops: counters.drops,
+                broken: counters.broken,
                 rx_pauses: pauses.clone().map(|(_, clock)| clock.times).sum(),
                 paused: pauses.fold(Time::ZERO, |sum, (priority, clock)| {
                     let last = if now(priority) { state.now.since(clock.since) } else { Time::ZERO };

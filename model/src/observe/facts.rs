@@ -1,8 +1,8 @@
 //! From a packet of the model to the facts of its frame on a wire.
 //!
 //! Every message is an RDMA WRITE of a reliable connection over IPv4; where messages need receives (`nic::ready`), a
-//! SEND. Hosts have addresses 10.0.0.1, 10.0.0.2 and so on in the order of their numbers. Switches route: a frame's TTL
-//! tells how many it has passed. Priority p is DSCP 8 p, and priority 3 is DSCP 26, as most deployments have it;
+//! SEND. Hosts have addresses 10.0.0.1, 10.0.0.2 and so on in the order of their numbers, switches 172.16.0.1 and on for
+//! CNPs of their own. Switches route: a frame's TTL tells how many it has passed. Priority p is DSCP 8 p, and priority 3 is DSCP 26, as most deployments have it;
 //! everything but CNPs is ECN-capable. Queue pair numbers, PSNs and UDP ports are those that the model routes by.
 
 use rocetop_parsers::facts::{Class, Facts, Flags};
@@ -16,10 +16,9 @@ use rocetop_parsers::net::ipv4::Ipv4;
 use rocetop_parsers::net::udp::Udp;
 use rocetop_parsers::{Addr, Psn};
 
-use super::tape::{Record, Seen};
+use super::tape::{Frame, Record, Seen};
 use crate::engine::State;
-use crate::engine::packet::What;
-use crate::topology::{HostId, NodeId, PortId, Topology};
+use crate::topology::{HostId, NodeId, PortId, SwitchId, Topology};
 use crate::units::{Priorities, Priority, Time};
 use crate::wire;
 
@@ -40,6 +39,12 @@ const SMALLEST: u32 = 60;
 const L3: usize = Ethernet::LEN;
 const BTH: usize = L3 + Ipv4::LEN + Udp::LEN;
 const ICRC: usize = 4;
+
+/// The address of a switch.
+fn switch_address(switch: SwitchId) -> Addr {
+    let [_, b, c, d] = (switch.0 + 1).to_be_bytes();
+    Addr::v4([172, 16 | b, c, d])
+}
 
 /// The address of a host.
 fn address(host: HostId) -> Addr {
@@ -69,7 +74,7 @@ impl State {
     /// A record as the tap's owner sees it.
     pub(super) fn seen(&self, record: &Record) -> Seen {
         let Record { at, tap, from, .. } = *record;
-        if record.what == What::Pause {
+        if record.what == Frame::Pause {
             let (said, stop) = (Priorities(record.seq as u8), Priorities((record.seq >> 8) as u8));
             let quanta = |priority| if stop.has(priority) { STOP } else { 0 };
             let pause = said.iter().fold(Pause::pfc(), |pause, p| pause.with_class(p.number(), quanta(p)));
@@ -84,15 +89,18 @@ impl State {
     fn facts(&self, record: &Record) -> Facts {
         let (sender, receiver) = (&self.senders[record.qp], &self.receivers[record.qp]);
         let key = sender.key;
-        let there = matches!(record.what, What::Data | What::Last);
+        let there = matches!(record.what, Frame::Data | Frame::Last);
         let (src, dst, dst_qp) = if there { (key.src, key.dst, key.qp) } else { (key.dst, key.src, receiver.back) };
+        // The node that made it: a host, but for CNPs of switches.
+        let node = if record.what == Frame::Cnp { NodeId(record.msn) } else { src.into() };
+        let maker = self.fabric.switch(node);
         let ecn = match record.what {
-            What::Cnp => 0,
+            Frame::Cnp => 0,
             _ if record.marked => CE,
             _ => ECT0,
         };
         let mut facts = Facts {
-            src: address(src),
+            src: maker.map_or(address(src), switch_address),
             dst: address(dst),
             dst_qp,
             sport: key.sport,
@@ -100,21 +108,21 @@ impl State {
             l3: L3 as u16,
             bth: BTH as u16,
             tos: dscp(record.priority) << 2 | ecn,
-            ttl: self.ttl(record.from, src, dst),
+            ttl: self.ttl(record.from, node, dst),
             class: Class::RoceV2,
             flags: Flags::RESERVED_CLEAR.with(Flags::EXTENDED),
             ..Facts::default()
         };
         let nak = Syndrome::Nak(NakCode::PSN_SEQUENCE_ERROR);
         let extended = match record.what {
-            What::Data | What::Last => self.request(record, &mut facts),
-            What::Ack => {
+            Frame::Data | Frame::Last => self.request(record, &mut facts),
+            Frame::Ack => {
                 answer(&mut facts, record.seq.wrapping_sub(1), Aeth::new(Syndrome::Ack(UNLIMITED), record.msn))
             }
-            What::NotReady => answer(&mut facts, record.seq, Aeth::new(self.not_ready(), record.msn)),
-            What::Nak => answer(&mut facts, record.seq, Aeth::new(nak, record.msn)),
+            Frame::NotReady => answer(&mut facts, record.seq, Aeth::new(self.not_ready(), record.msn)),
+            Frame::Nak => answer(&mut facts, record.seq, Aeth::new(nak, record.msn)),
             // 16 reserved bytes follow its BTH, and PSN 0 is in it (IBTA annex A17).
-            What::Cnp | What::Pause | What::Credit => {
+            Frame::Cnp | Frame::Pause => {
                 facts.opcode = Opcode::CNP;
                 facts.flags = facts.flags.with(Flags::BECN);
                 facts.payload = wire::CNP - wire::HEADERS;
@@ -136,7 +144,7 @@ impl State {
     /// A piece of a message; returns the length of its extended headers.
     fn request(&self, record: &Record, facts: &mut Facts) -> usize {
         let flow = &self.flows[record.flow];
-        let (first, last) = (record.seq == flow.first, record.what == What::Last);
+        let (first, last) = (record.seq == flow.first, record.what == Frame::Last);
         // Only what takes a receive can find none (RNR NAK): a WRITE without immediate data does not.
         let sends = self.settings.nic.receives.is_some();
         let operation = match (sends, first, last) {
@@ -163,10 +171,10 @@ impl State {
     }
 
     /// What is left of a frame's TTL when it is sent by `from`: all ways between two hosts pass as many switches.
-    fn ttl(&self, from: PortId, src: HostId, dst: HostId) -> u8 {
+    fn ttl(&self, from: PortId, src: NodeId, dst: HostId) -> u8 {
         let ports = self.fabric.ports();
         let next = |port: PortId| ports[ports[port].peer].node;
-        let all = switches(&self.fabric, next(self.fabric.ports_of(src.into()).first), dst);
+        let all = switches(&self.fabric, next(self.fabric.next_hops(src, dst).first), dst);
         let left = switches(&self.fabric, next(from), dst);
         TTL.saturating_sub(all.saturating_sub(left).min(255) as u8)
     }

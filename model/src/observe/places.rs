@@ -68,7 +68,7 @@ fn named(fabric: &Topology, node: NodeId, neighbour: NodeId, nth: usize, of: imp
 pub fn port_of(fabric: &Topology, name: &str) -> Result<PortId, NoPlace> {
     let no = |why: String| NoPlace { name: name.chars().take(60).collect(), why };
     let (cable, nth) = match name.split_once('.') {
-        Some((cable, nth)) => (cable, nth.parse().map_err(|_| no(format!("{nth:?} is no number of a cable")))?),
+        Some((cable, nth)) => (cable, number(nth).ok_or_else(|| no(format!("{nth:?} is no number of a cable")))?),
         None => (name, 0),
     };
     let node = |name: &str| node_of(fabric, name).ok_or_else(|| no(unknown(fabric, name)));
@@ -82,7 +82,9 @@ pub fn port_of(fabric: &Topology, name: &str) -> Result<PortId, NoPlace> {
     let (from, to) = (node(from)?, node(to)?);
     let mut cables = between(fabric, from, to);
     let count = between(fabric, from, to).count();
-    cables.nth(nth).ok_or_else(|| no(format!("{count} cables lead from {} to {}", fabric.name(from), fabric.name(to))))
+    cables
+        .nth(nth as usize)
+        .ok_or_else(|| no(format!("{count} cables lead from {} to {}", fabric.name(from), fabric.name(to))))
 }
 
 fn between(fabric: &Topology, from: NodeId, to: NodeId) -> impl Iterator<Item = PortId> {
@@ -93,12 +95,18 @@ fn between(fabric: &Topology, from: NodeId, to: NodeId) -> impl Iterator<Item = 
 /// The node of a name that [`Topology::name`] gives.
 fn node_of(fabric: &Topology, name: &str) -> Option<NodeId> {
     if let Some(number) = name.strip_prefix('h') {
-        let number = number.parse().ok()?;
+        let number = self::number(number)?;
         return (number < fabric.hosts()).then_some(NodeId(number));
     }
     let (tier, number) = name.strip_prefix('t')?.split_once('s')?;
-    let (tier, number): (u8, usize) = (tier.parse().ok()?, number.parse().ok()?);
-    fabric.nodes().filter(|node| tier > 0 && fabric.tier(*node) == tier).nth(number)
+    let (tier, number) = (u8::try_from(self::number(tier)?).ok()?, self::number(number)?);
+    fabric.nodes().filter(|node| tier > 0 && fabric.tier(*node) == tier).nth(number as usize)
+}
+
+/// A number as names have it, without a sign or zeros before it: no node has two names.
+fn number(text: &str) -> Option<u32> {
+    let plain = text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
+    text.parse().ok().filter(|_| plain)
 }
 
 fn unknown(fabric: &Topology, name: &str) -> String {
@@ -135,5 +143,8 @@ mod tests {
         assert!(why("t1s0-t2s0.2").contains("2 cables"));
         assert!(why("t1s0").contains("both ends"));
         assert!(why("t1s0-h3").contains("0 cables"));
+        for other in ["h00", "h01", "h+1", "h", "t01s0-h0", "t1s00-h0", "t1s0-h00", "t1s0-t2s0.00", "t1s0-t2s0.+1"] {
+            assert!(why(other).contains(" no "), "{other}: {}", why(other));
+        }
     }
 }

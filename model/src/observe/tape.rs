@@ -37,6 +37,33 @@ pub struct Lost {
     pub facts: Facts,
 }
 
+/// What a frame is, of those that a capture can have: credits belong to the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Frame {
+    Data,
+    Last,
+    Ack,
+    Nak,
+    NotReady,
+    Cnp,
+    Pause,
+}
+
+impl Frame {
+    const fn of(what: What) -> Option<Self> {
+        Some(match what {
+            What::Data => Self::Data,
+            What::Last => Self::Last,
+            What::Ack => Self::Ack,
+            What::Nak => Self::Nak,
+            What::NotReady => Self::NotReady,
+            What::Cnp => Self::Cnp,
+            What::Pause => Self::Pause,
+            What::Credit => return None,
+        })
+    }
+}
+
 /// A frame as it is kept until somebody takes it: what the packet's row will be used for again.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record {
@@ -48,7 +75,7 @@ pub(super) struct Record {
     pub(super) seq: u32,
     pub(super) payload: u32,
     pub(super) msn: u32,
-    pub(super) what: What,
+    pub(super) what: Frame,
     pub(super) priority: Priority,
     pub(super) marked: bool,
     /// It asks for an ACK of its own.
@@ -69,20 +96,21 @@ impl State {
     #[cold]
     pub(crate) fn see(&mut self, tap: PortId, from: PortId, id: PacketId, at: Time) {
         let record = self.record(tap, from, id, at);
-        self.tape.seen.push(record);
+        self.tape.seen.extend(record);
     }
 
     /// A frame that came in by `ingress` is dropped.
     pub(crate) fn note_loss(&mut self, ingress: PortId, id: PacketId) {
         if self.tape.on {
             let record = self.record(ingress, self.ports[ingress].peer, id, self.now);
-            self.tape.lost.push(record);
+            self.tape.lost.extend(record);
         }
     }
 
-    fn record(&self, tap: PortId, from: PortId, id: PacketId, at: Time) -> Record {
+    fn record(&self, tap: PortId, from: PortId, id: PacketId, at: Time) -> Option<Record> {
         let packet = &self.packets[id];
-        Record {
+        let what = Frame::of(packet.what)?;
+        Some(Record {
             at,
             tap,
             from,
@@ -91,12 +119,12 @@ impl State {
             seq: packet.seq,
             payload: packet.payload,
             msn: packet.msn,
-            what: packet.what,
+            what,
             priority: packet.priority,
             // In a CNP it is the tier of the mark that it tells of.
-            marked: packet.marked > 0 && packet.what != What::Cnp,
+            marked: packet.marked > 0 && what != Frame::Cnp,
             asks: packet.asks,
-        }
+        })
     }
 }
 

@@ -41,13 +41,16 @@ macro_rules! shape {
 
 fn build(keys: &Keys<'_>, ports: u64, build: impl Fn() -> Result<Topology, Error>) -> Option<Topology> {
     if ports > MOST {
-        keys.fault(format!("[fabric] has {ports} ports; a scenario may have {MOST}"));
+        keys.fault_at("shape", format!("[fabric] has {ports} ports; a scenario may have {MOST}"));
         return None;
     }
     match build() {
         Ok(fabric) => Some(fabric),
         Err(error) => {
-            keys.fault(error.to_string());
+            match error {
+                Error::TooSmall { what, .. } => keys.fault_at(what, error.to_string()),
+                _ => keys.fault(error.to_string()),
+            }
             None
         }
     }

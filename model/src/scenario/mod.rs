@@ -27,12 +27,14 @@ mod reader;
 mod run;
 mod settings;
 mod traffic;
+mod unfit;
 mod value;
 
 pub use reader::Fault;
 pub(crate) use reader::{Keys, Knobs, knobs};
 pub use run::{Ended, Run, Sink};
 pub use traffic::{Kind, Traffic};
+pub use unfit::Unfit;
 
 use std::fmt;
 
@@ -61,7 +63,7 @@ pub type Files<'a> = &'a mut dyn FnMut(&str) -> Result<String, String>;
 pub struct Faults(pub Vec<Fault>);
 
 fn told(faults: &[Fault]) -> impl fmt::Display {
-    let lines: Vec<String> = faults.iter().map(|fault| format!("line {}: {}", fault.line, fault.text)).collect();
+    let lines: Vec<String> = faults.iter().map(Fault::to_string).collect();
     lines.join("\n")
 }
 
@@ -90,6 +92,7 @@ pub struct Scenario {
     pub watched: Vec<PortId>,
     /// Ports that are tapped.
     pub taps: Vec<PortId>,
+    places: unfit::Places,
 }
 
 impl Scenario {
@@ -111,6 +114,7 @@ impl Scenario {
             bin: Time::us(1),
             watched,
             taps: Vec::new(),
+            places: unfit::Places::default(),
         }
     }
 
@@ -169,12 +173,15 @@ impl Scenario {
             ("detection", "[detection]", &mut settings.detection),
             ("admission", "[admission]", &mut admission),
         ];
+        let mut places = unfit::Places::default();
         for (key, name, into) in tables {
             if let Some(table) = keys.table(key, name) {
                 into.knobs(&table);
+                table.places(key, &mut places.settings);
                 table.done();
             }
         }
+        places.settings.extend(keys.line("fabric").map(|line| ("fabric".to_owned(), line)));
         if let Some(cc) = keys.table("cc", "[cc]").and_then(settings::congestion_control) {
             settings.cc = cc;
         }
@@ -182,8 +189,8 @@ impl Scenario {
             settings.routing = routing;
         }
         let traffic = keys.tables("traffic", "[[traffic]]");
-        if traffic.is_empty() && keys.node("traffic").is_none() {
-            keys.fault("a scenario needs traffic: at least one [[traffic]]");
+        if keys.node("traffic").is_none_or(|node| node.get_ref().as_array().is_some_and(|all| all.is_empty())) {
+            keys.fault_at("traffic", "a scenario needs traffic: at least one [[traffic]]");
         }
         let faults = keys.tables("fault", "[[fault]]");
         let run = keys.table("run", "[run]");
@@ -194,6 +201,8 @@ impl Scenario {
             scenario.about = about.unwrap_or_default();
             scenario.settings = settings;
             scenario.remembers(&keys);
+            places.traffic = traffic.iter().map(Keys::at_line).collect();
+            scenario.places = places;
             scenario.traffic = traffic::traffic(traffic, &scenario.fabric, files);
             scenario.settings.faults = faults::faults(faults, &scenario.fabric);
             scenario.admission = keys.node("admission").is_some().then_some(admission);
@@ -260,17 +269,18 @@ impl Scenario {
     /// A run that stands at time zero.
     ///
     /// # Errors
-    /// Traffic or settings that do not fit the fabric.
-    pub fn begin(&self) -> Result<Run, engine::Error> {
+    /// Traffic or settings that do not fit the fabric, with their place in the text.
+    pub fn begin(&self) -> Result<Run, Unfit> {
         let (mut load, mut ends) = self.parts();
         if let Some(admission) = &self.admission {
-            let admitted = admission.admit(&load)?;
+            let admitted = admission.admit(&load).map_err(|why| self.unfit(why.into(), &ends))?;
             ends = ends.into_iter().map(|end| admitted.end(end)).collect();
             load = admitted.load;
             // Clear-to-send stands behind all that is sent.
             ends.push(load.flows().len() as u32);
         }
-        let mut simulation = Simulation::new(self.fabric.clone(), &load, self.settings.clone())?;
+        let simulation = Simulation::new(self.fabric.clone(), &load, self.settings.clone());
+        let mut simulation = simulation.map_err(|why| self.unfit(why, &ends))?;
         for port in &self.taps {
             simulation.tap(*port);
         }

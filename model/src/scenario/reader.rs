@@ -1,6 +1,7 @@
 //! A TOML text read by hand, so that every fault has its line and a wrong name the nearest right one.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -32,9 +33,14 @@ impl Doc {
         Self { lines, faults: RefCell::default() }
     }
 
+    /// The line of an offset of the text.
+    fn line(&self, offset: usize) -> usize {
+        self.lines.partition_point(|&end| end < offset) + 1
+    }
+
     /// Notes a fault at an offset of the text.
     pub(crate) fn fault(&self, offset: usize, text: impl Into<String>) {
-        let line = self.lines.partition_point(|&end| end < offset) + 1;
+        let line = self.line(offset);
         self.faults.borrow_mut().push(Fault { line, text: text.into() });
     }
 
@@ -63,17 +69,17 @@ pub(crate) struct Keys<'t> {
     table: &'t DeTable<'t>,
     at: usize,
     /// What it is called in messages: `[fabric]`.
-    name: &'static str,
+    name: String,
     asked: RefCell<Vec<&'static str>>,
 }
 
 impl<'t> Keys<'t> {
-    pub(crate) fn new(doc: &'t Doc, table: &'t DeTable<'t>, at: usize, name: &'static str) -> Self {
-        Self { doc, table, at, name, asked: RefCell::default() }
+    pub(crate) fn new(doc: &'t Doc, table: &'t DeTable<'t>, at: usize, name: &str) -> Self {
+        Self { doc, table, at, name: name.to_owned(), asked: RefCell::default() }
     }
 
     /// The table that a value is.
-    pub(crate) fn of(doc: &'t Doc, node: &'t Node<'t>, name: &'static str) -> Option<Self> {
+    pub(crate) fn of(doc: &'t Doc, node: &'t Node<'t>, name: &str) -> Option<Self> {
         let at = node.span().start;
         match node.get_ref().as_table() {
             Some(table) => Some(Self::new(doc, table, at, name)),
@@ -90,6 +96,24 @@ impl<'t> Keys<'t> {
         self.table.iter().find(|(name, _)| name.get_ref() == key).map(|(_, value)| value)
     }
 
+    /// The line of the table.
+    pub(crate) fn at_line(&self) -> usize {
+        self.doc.line(self.at)
+    }
+
+    /// The line of a key's value, where the key is there.
+    pub(crate) fn line(&self, key: &'static str) -> Option<usize> {
+        self.node(key).map(|node| self.doc.line(node.span().start))
+    }
+
+    /// The lines of the table, which is the value of `key`, and of all that was asked for.
+    pub(crate) fn places(&self, key: &'static str, into: &mut BTreeMap<String, usize>) {
+        into.insert(key.to_owned(), self.at_line());
+        for (name, value) in self.table {
+            into.insert(format!("{key}.{}", short(name.get_ref())), self.doc.line(value.span().start));
+        }
+    }
+
     /// The value of a key; `None` when it is not there, or wrong, which is then noted.
     pub(crate) fn get<T: Value>(&self, key: &'static str) -> Option<T> {
         self.node(key).and_then(|node| T::read(node, self.doc, key))
@@ -104,12 +128,22 @@ impl<'t> Keys<'t> {
 
     /// Sets what a key says, which must not be zero.
     pub(crate) fn set_some<T: Value + Default + PartialEq>(&self, key: &'static str, into: &mut T) {
-        let Some(value) = self.get::<T>(key) else { return };
-        if value == T::default() {
-            let at = self.node(key).map_or(self.at, |node| node.span().start);
-            return self.doc.fault(at, format!("{key} is zero; it must be more"));
+        if let Some(value) = self.get(key).and_then(|value| self.some(key, value)) {
+            *into = value;
         }
-        *into = value;
+    }
+
+    /// The value of a key that must be there and not be zero.
+    pub(crate) fn need_some<T: Value + Default + PartialEq>(&self, key: &'static str, such_as: &str) -> Option<T> {
+        self.need(key, such_as).and_then(|value| self.some(key, value))
+    }
+
+    fn some<T: Default + PartialEq>(&self, key: &'static str, value: T) -> Option<T> {
+        if value == T::default() {
+            self.fault_at(key, format!("{key} is zero; it must be more"));
+            return None;
+        }
+        Some(value)
     }
 
     /// The value of a key that must be there.

@@ -16,7 +16,7 @@ const CLEAR_TO_SEND: &str = "clear to send";
 pub trait Sink {
     /// A tap has seen a frame. Calls are in the order of time.
     fn seen(&mut self, _seen: &Seen) {}
-    /// A switch has dropped a frame. Known where there is any tap.
+    /// A switch has dropped a frame, or a cable broken it. Known where there is any tap.
     fn lost(&mut self, _lost: &Lost) {}
 }
 
@@ -26,9 +26,10 @@ impl Sink for () {}
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// Every flow has arrived and is acknowledged.
+    /// Every flow has arrived and is acknowledged, and what nobody waited for has come to its end too: taps on both sides of
+    /// a link have seen the same frames.
     Done,
-    /// Nothing will happen any more, and some flows have not arrived: queue pairs broke, or wait for such.
+    /// Nothing will happen any more, and some flows have not arrived: queue pairs broke, or wait for such, or the clock ended.
     Stuck,
     /// Queues wait for each other in a circle (see [`Simulation::deadlocks`]), and some flows will never arrive.
     Deadlock,
@@ -80,18 +81,21 @@ impl Run {
         }
         let target = self.watch.next().min(self.until);
         let status = self.simulation.advance(target, CHUNK);
+        let settled = status != Status::Done || self.simulation.settle(target, CHUNK);
         self.simulation.seen(|seen| sink.seen(seen));
         self.simulation.lost(|lost| sink.lost(lost));
         let turns = self.simulation.turns();
         self.trees.add(self.simulation.fabric(), &turns);
         let now = self.simulation.now();
+        let late = now >= self.until;
+        let used = self.simulation.totals().hops >= self.hops;
         self.ended = match status {
-            Status::Done => Some(Ended::Done),
+            Status::Done if settled || late || used => Some(Ended::Done),
             Status::Stuck => Some(Ended::Stuck),
             Status::Deadlock => Some(Ended::Deadlock),
-            Status::Running if now >= self.until => Some(Ended::Time),
-            Status::Running if self.simulation.totals().hops >= self.hops => Some(Ended::Hops),
-            Status::Running => None,
+            Status::Running if late => Some(Ended::Time),
+            Status::Running if used => Some(Ended::Hops),
+            Status::Done | Status::Running => None,
         };
         if now >= self.watch.next() || self.ended.is_some() {
             self.watch.look(&mut self.simulation);

@@ -9,7 +9,7 @@ use crate::nic::{self, CnpPer, Receives, Recovery};
 use crate::routing::ecmp::Seeds;
 use crate::routing::hash::{Fields, Hash};
 use crate::routing::{self, spray};
-use crate::switch::{self, Buffer, Headroom, Lanes, Link, Marking, Queues, Scheduler, Watchdog, ecn, watchdog};
+use crate::switch::{self, Buffer, CnpBy, Headroom, Lanes, Link, Marking, Queues, Scheduler, Watchdog, ecn, watchdog};
 use crate::workload::admission::{Admission, Owner};
 
 words!(CnpPer { "qp" => CnpPer::Qp, "ip" => CnpPer::Ip, "port" => CnpPer::Port });
@@ -24,6 +24,7 @@ words!(watchdog::Action {
     "forward" => watchdog::Action::Forward,
     "alert" => watchdog::Action::Alert,
 });
+words!(CnpBy { "receiver" => CnpBy::Receiver, "switch" => CnpBy::Switch });
 words!(ecn::At { "enqueue" => ecn::At::Enqueue, "dequeue" => ecn::At::Dequeue });
 words!(Queues { "output" => Queues::Output, "voq" => Queues::Virtual });
 words!(Link { "pfc" => Link::Pfc, "credits" => Link::Credits });
@@ -56,6 +57,7 @@ knobs!(switch::Settings {
     marking,
     marked,
     mark_at,
+    cnp_by,
     queues,
     scheduler,
     lanes,
@@ -111,15 +113,8 @@ impl Value for Marking {
 }
 
 fn read_table(node: &Node<'_>, doc: &Doc, key: &str, value: &mut impl Knobs) -> Option<()> {
-    let name = match key {
-        "buffer" => "[switch.buffer]",
-        "scheduler" => "[switch.scheduler]",
-        "receives" => "[nic.receives]",
-        "lanes" => "[switch.lanes]",
-        "watchdog" => "[switch.watchdog]",
-        _ => "[switch.marking]",
-    };
-    let keys = Keys::of(doc, node, name)?;
+    let table = if key == "receives" { "nic" } else { "switch" };
+    let keys = Keys::of(doc, node, &format!("[{table}.{key}]"))?;
     value.knobs(&keys);
     keys.done();
     Some(())

@@ -365,3 +365,83 @@ fn cables_fail_as_a_text_says() {
     let nowhere = with("kind = \"cut\"").replace("\"h0\"", "\"h9\"");
     assert!(faults(&nowhere)[0].starts_with("15: \"h9\" is no link"), "{:?}", faults(&nowhere));
 }
+
+/// What cannot be done, and would have been left out in silence, or called done.
+#[test]
+fn nothing_is_sent_in_silence() {
+    for (from, to, words) in [
+        ("to = 3", "to = 3\nstart = \"never\"", "10: start is never: nothing would be sent; leave the traffic out"),
+        ("to = 3", "to = 3\nfrom = []", "10: from names no host; leave it out, or name some"),
+        ("to = 3", "to = 3\nfrom = 3", "7: incast: nothing is sent: it needs a host that sends to another"),
+        ("to = 3", "to = \"\"", "9: to is hosts: \"all\", \"0-15\", \"0-3, 8-11\", 7 or [0, 2]"),
+        ("to = 3", "to = 4294967295", "9: to: hosts 4294967295 to 4294967295 are not there; the fabric has 0 to 3"),
+        ("100 kB", "0 kB", "10: bytes is zero; it must be more"),
+        (
+            "\"incast\"\nto = 3",
+            "\"ring\"\namong = 2",
+            "7: ring: nothing is sent: it needs a host that sends to another",
+        ),
+        (
+            "\"incast\"\nto = 3",
+            "\"ring\"\ncompute = \"never\"",
+            "9: compute is never: nothing would be sent; leave the traffic out",
+        ),
+        (
+            "\"incast\"\nto = 3\nbytes = \"100 kB\"",
+            "\"poisson\"\nsizes = 0\nload_percent = 5\ntime = \"1 ms\"",
+            "9: sizes is zero; it must be more",
+        ),
+        (
+            "\"incast\"\nto = 3\nbytes = \"100 kB\"",
+            "\"background\"\nfrom = 1\nto = 1\nrate = \"1 Gb/s\"\ntime = \"1 ms\"",
+            "7: background: nothing is sent: it needs a host that sends to another",
+        ),
+        ("rate = \"100 Gb/s\"", "delay = \"never\"", "5: delay: nothing would ever come out of the cable"),
+        ("hosts = 4", "hosts = 0", "4: star: hosts is 0; it must be at least 1"),
+    ] {
+        assert_eq!(faults(&SMALL.replace(from, to)).first().map(String::as_str), Some(words));
+    }
+    let empty = "traffic = []\n[fabric]\nshape = \"star\"\nhosts = 4\n";
+    assert_eq!(faults(empty), ["1: a scenario needs traffic: at least one [[traffic]]"]);
+    // A number that means nothing else.
+    let all = Scenario::parse(&SMALL.replace("to = 3", "to = \"all\"")).unwrap().begin().unwrap();
+    assert_eq!(all.flows().count(), 12);
+}
+
+/// What is found only when the parts meet has its place all the same.
+#[test]
+fn parts_that_do_not_fit_each_other_are_named_by_their_lines() {
+    let unfit = |text: &str| Scenario::parse(text).unwrap().begin().unwrap_err().to_string();
+    let buffer = unfit(&format!("{SMALL}[switch]\nlossless = [3]\nbuffer = {{ per_port = \"1 kB\" }}\n"));
+    assert!(buffer.starts_with("line 13: switch.buffer: switch t1s0: headroom for 4 ports takes"), "{buffer}");
+    let tiers = unfit(&format!("{SMALL}[switch]\n[[switch.tiers]]\nper_port = \"1 kB\"\n"));
+    assert!(tiers.starts_with("line 12: switch.tiers: switch t1s0: headroom"), "{tiers}");
+    let mtu = unfit(&format!("{SMALL}[nic]\nmtu = 100000\n"));
+    assert!(mtu.starts_with("line 12: nic.mtu: an MTU of 100000 bytes"), "{mtu}");
+    let both = unfit(&format!("{SMALL}[nic]\nrecovery = \"selective\"\nreceives = {{ posted = 1 }}\n"));
+    assert!(both.starts_with("line 13: nic.receives: receives are counted"), "{both}");
+    let admission = unfit(&format!("{SMALL}[admission]\nbuffer = 1\ncts = 1\n").replace("100 kB", "10 GB"));
+    assert!(admission.starts_with("line 11: admission: admission makes"), "{admission}");
+    // The second entry, by its name; three flows of the first stand before it.
+    let second = "[[traffic]]\nname = \"much\"\nkind = \"flow\"\nfrom = 0\nto = 1\nbytes = \"18000000 TB\"\n";
+    let packets = unfit(&format!("{SMALL}{second}"));
+    assert!(packets.starts_with("line 11: traffic \"much\": flow 3: up to it its queue pair has"), "{packets}");
+    let lane = unfit(&format!("{SMALL}lane = 40000\n[admission]\n"));
+    assert!(lane.starts_with("line 7: traffic \"incast\": flow 0 has lane 40000"), "{lane}");
+    // In code there are no lines.
+    let mut scenario = Scenario::parse(SMALL).unwrap();
+    scenario.settings.nic.mtu = Bytes(0);
+    assert!(scenario.begin().unwrap_err().to_string().starts_with("nic.mtu: an MTU of 0 bytes"));
+}
+
+#[test]
+fn tables_are_called_as_they_were_written() {
+    for (text, words) in [
+        ("[switch]\ntiers = [1]", "12: [switch.tiers] is a table of settings, not of type integer"),
+        ("[switch]\nmarking = [1]", "12: [switch.marking] is a table of settings, not of type integer"),
+        ("[nic]\nreceives = 1", "12: [nic.receives] is a table of settings, not of type integer"),
+        ("[[switch.tiers]]\nlnk = \"pfc\"", "12: unknown key \"lnk\" in [switch.tiers]; did you mean \"link\"?"),
+    ] {
+        assert_eq!(faults(&format!("{SMALL}{text}\n")), [words]);
+    }
+}

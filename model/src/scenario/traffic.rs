@@ -5,7 +5,7 @@ use super::Files;
 use super::reader::{Doc, Keys, Node};
 use super::value::Value;
 use crate::collective::{self, Job, Shape};
-use crate::format;
+use crate::format::{self, Format};
 use crate::rng::mix;
 use crate::table::Id;
 use crate::topology::{HostId, Topology};
@@ -50,7 +50,7 @@ pub enum Kind {
     /// A flow file of another simulator. Its sizes and starts count, and its lanes.
     File {
         /// One of [`format::FORMATS`].
-        format: &'static str,
+        format: &'static Format,
         /// What it says.
         load: Workload,
     },
@@ -118,6 +118,21 @@ impl Traffic {
         each.saturating_mul(u64::from(self.rounds))
     }
 
+    /// Whether anything crosses the fabric: from one host to another.
+    fn sends(&self) -> bool {
+        match &self.kind {
+            Kind::Flow { from, to } => match (from.as_slice(), to.as_slice()) {
+                ([from], [to]) => from != to,
+                (from, to) => !from.is_empty() && !to.is_empty(),
+            },
+            Kind::Permutation(among) | Kind::Poisson { among, .. } | Kind::Collective { ranks: among, .. } => {
+                among.len() > 1
+            }
+            Kind::Background { pair: (from, to), .. } => from != to,
+            Kind::File { load, .. } => !load.flows().is_empty(),
+        }
+    }
+
     /// Adds its flows to a workload. What is drawn comes from `seed`.
     pub(super) fn add(&self, load: &mut Workload, seed: u64) {
         let first = load.flows().len() as u32;
@@ -170,7 +185,7 @@ impl Traffic {
                     // What waits starts behind what it waits for, however late that is.
                     flow.after += if waits { Time::ZERO } else { self.start };
                     flow.limit = self.limit;
-                    if *format != "hpcc" {
+                    if !format.classes {
                         flow.priority = self.priority;
                     }
                 }
@@ -194,10 +209,11 @@ impl Traffic {
 fn hosts(keys: &Keys<'_>, key: &'static str, fabric: &Topology) -> Option<Vec<HostId>> {
     let node = keys.node(key)?;
     let all = fabric.hosts();
-    let named = Hosts::read(node, keys.doc, key)?;
+    let Hosts::Ranges(ranges) = Hosts::read(node, keys.doc, key)? else {
+        return Some((0..all).map(HostId).collect());
+    };
     let mut hosts = Vec::new();
-    for (first, last) in named.0 {
-        let (first, last) = if first == u32::MAX { (0, all.saturating_sub(1)) } else { (first, last) };
+    for (first, last) in ranges {
         if last >= all || first > last {
             keys.fault_at(
                 key,
@@ -207,21 +223,29 @@ fn hosts(keys: &Keys<'_>, key: &'static str, fabric: &Topology) -> Option<Vec<Ho
         }
         hosts.extend((first..=last).map(HostId));
     }
+    if hosts.is_empty() {
+        keys.fault_at(key, format!("{key} names no host; leave it out, or name some"));
+        return None;
+    }
     hosts.sort_unstable();
     hosts.dedup();
     Some(hosts)
 }
 
-/// Ranges of host numbers; one that begins with [`u32::MAX`] is all of them.
-struct Hosts(Vec<(u32, u32)>);
+/// Hosts as a text names them.
+enum Hosts {
+    All,
+    /// First and last of each range.
+    Ranges(Vec<(u32, u32)>),
+}
 
 impl Value for Hosts {
     fn read(node: &Node<'_>, doc: &Doc, key: &str) -> Option<Self> {
         let Some(text) = node.get_ref().as_str() else {
-            return Some(Self(Vec::<u32>::read(node, doc, key)?.into_iter().map(|n| (n, n)).collect()));
+            return Some(Self::Ranges(Vec::<u32>::read(node, doc, key)?.into_iter().map(|n| (n, n)).collect()));
         };
         if text == "all" {
-            return Some(Self(vec![(u32::MAX, u32::MAX)]));
+            return Some(Self::All);
         }
         let range = |part: &str| {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -231,7 +255,7 @@ impl Value for Hosts {
         if ranges.is_none() {
             doc.fault(node.span().start, format!("{key} is hosts: \"all\", \"0-15\", \"0-3, 8-11\", 7 or [0, 2]"));
         }
-        ranges.map(Self)
+        ranges.map(Self::Ranges)
     }
 }
 
@@ -254,7 +278,7 @@ pub(super) fn traffic(all: Vec<Keys<'_>>, fabric: &Topology, files: Files<'_>) -
 
 fn entry(keys: &Keys<'_>, fabric: &Topology, files: Files<'_>) -> Option<Traffic> {
     let mut names: Vec<&'static str> = PATTERNS.to_vec();
-    names.extend(format::FORMATS);
+    names.extend(format::FORMATS.iter().map(|format| format.name));
     names.extend(collective::KINDS.iter().map(|kind| kind.name));
     names.sort_unstable();
     if keys.node("kind").is_none() {
@@ -286,19 +310,21 @@ fn entry(keys: &Keys<'_>, fabric: &Topology, files: Files<'_>) -> Option<Traffic
                 }
             };
             let pair = (one("from")?, one("to")?);
-            let (rate, time) = (keys.need("rate", "\"10 Gb/s\"")?, keys.need("time", "\"1 ms\"")?);
+            let (rate, time) = (keys.need("rate", "\"10 Gb/s\"")?, keys.need_some("time", "\"1 ms\"")?);
             Kind::Background { pair, rate, time }
         }
-        word if format::FORMATS.contains(&word) => Kind::File { format: word, load: file(keys, word, fabric, files)? },
-        _ => collective_of(keys, collective::Kind::named(word)?, among()?),
+        word => match Format::named(word) {
+            Some(format) => Kind::File { format, load: file(keys, format, fabric, files)? },
+            None => collective_of(keys, collective::Kind::named(word)?, among()?)?,
+        },
     };
     let sized = !matches!(kind, Kind::Poisson { .. } | Kind::Background { .. } | Kind::File { .. });
-    let bytes = if sized { keys.need("bytes", "\"1 MB\"")? } else { Bytes(1) };
+    let bytes = if sized { keys.need_some("bytes", "\"1 MB\"")? } else { Bytes(1) };
     let mut traffic = Traffic::new(keys.get("name").unwrap_or_else(|| word.to_owned()), kind, bytes);
-    keys.set("start", &mut traffic.start);
+    traffic.start = finite(keys, "start")?;
     // Flow files have some things themselves.
     let said: &[&'static str] = match traffic.kind {
-        Kind::File { format: "hpcc", .. } => &["lane", "priority"],
+        Kind::File { format, .. } if format.classes => &["lane", "priority"],
         Kind::File { .. } => &["lane"],
         _ => &[],
     };
@@ -311,11 +337,25 @@ fn entry(keys: &Keys<'_>, fabric: &Topology, files: Files<'_>) -> Option<Traffic
     if sized {
         keys.set_some("rounds", &mut traffic.rounds);
     }
+    if !traffic.sends() {
+        keys.fault(format!("{word}: nothing is sent: it needs a host that sends to another"));
+        return None;
+    }
     Some(traffic)
 }
 
+/// A time that comes.
+fn finite(keys: &Keys<'_>, key: &'static str) -> Option<Time> {
+    let time: Time = keys.get(key).unwrap_or_default();
+    if time == Time::NEVER {
+        keys.fault_at(key, format!("{key} is never: nothing would be sent; leave the traffic out"));
+        return None;
+    }
+    Some(time)
+}
+
 /// The flows of a file that is named.
-fn file(keys: &Keys<'_>, format: &str, fabric: &Topology, files: Files<'_>) -> Option<Workload> {
+fn file(keys: &Keys<'_>, format: &Format, fabric: &Topology, files: Files<'_>) -> Option<Workload> {
     let name: String = keys.need("file", "\"flows.cm\"")?;
     let short = super::reader::short(&name);
     let no = |why: String| {
@@ -326,11 +366,7 @@ fn file(keys: &Keys<'_>, format: &str, fabric: &Topology, files: Files<'_>) -> O
         Ok(text) => text,
         Err(why) => return no(why),
     };
-    let read = match format {
-        "htsim" => format::htsim::read(&text).map(|matrix| matrix.load),
-        _ => format::hpcc::read(&text),
-    };
-    let load = match read {
+    let load = match (format.read)(&text) {
         Ok(load) => load,
         Err(error) => return no(error.to_string()),
     };
@@ -348,15 +384,16 @@ fn poisson(keys: &Keys<'_>, fabric: &Topology) -> Option<Poisson> {
             keys.fault_at("sizes", super::reader::unknown_word("sizes", word, &["web_search"]));
             return None;
         }
-        _ => Sizes::fixed(keys.need("sizes", "\"web_search\" or sizes = 65536")?),
+        _ => Sizes::fixed(keys.need_some("sizes", "\"web_search\" or sizes = 65536")?),
     };
-    let percent = keys.need("load_percent", "50")?;
-    let until: Time = keys.need("time", "\"1 ms\"")?;
-    let most: u32 = keys.get("most").unwrap_or(100_000);
+    let percent = keys.need_some("load_percent", "50")?;
+    let until: Time = keys.need_some("time", "\"1 ms\"")?;
+    let mut most = 100_000_u32;
+    keys.set_some("most", &mut most);
     Some(Poisson { sizes, line, percent, until, most: most as usize })
 }
 
-fn collective_of(keys: &Keys<'_>, kind: &'static collective::Kind, ranks: Vec<HostId>) -> Kind {
+fn collective_of(keys: &Keys<'_>, kind: &'static collective::Kind, ranks: Vec<HostId>) -> Option<Kind> {
     // A network of hosts with one NIC each, unless something else is said.
     let mut shape = Shape { per_server: 1, inside: None, ..Shape::default() };
     let mut per_server = 1_u32;
@@ -364,8 +401,8 @@ fn collective_of(keys: &Keys<'_>, kind: &'static collective::Kind, ranks: Vec<Ho
     shape.per_server = per_server as usize;
     keys.set("inside", &mut shape.inside);
     keys.set_some("pieces", &mut shape.pieces);
-    let compute = keys.get("compute").unwrap_or_default();
-    Kind::Collective { kind, ranks, shape, compute }
+    let compute = finite(keys, "compute")?;
+    Some(Kind::Collective { kind, ranks, shape, compute })
 }
 
 #[cfg(test)]
@@ -374,7 +411,11 @@ mod tests {
 
     #[test]
     fn no_collective_has_a_patterns_name() {
-        assert!(format::FORMATS.iter().all(|name| !PATTERNS.contains(name) && collective::Kind::named(name).is_none()));
+        assert!(
+            format::FORMATS
+                .iter()
+                .all(|format| { !PATTERNS.contains(&format.name) && collective::Kind::named(format.name).is_none() })
+        );
         assert!(collective::KINDS.iter().all(|kind| !PATTERNS.contains(&kind.name)));
     }
 }

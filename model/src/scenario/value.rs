@@ -194,7 +194,7 @@ pub(super) fn cable(keys: &Keys<'_>, base: Cable) -> Cable {
     let rate = keys.get("rate").unwrap_or(base.rate);
     let (delay, metres): (Option<Time>, Option<Metres>) = (keys.get("delay"), keys.get("metres"));
     let inside: Option<Time> = keys.get("inside");
-    match (delay, metres, inside) {
+    let cable = match (delay, metres, inside) {
         (None, None, None) => Cable { rate, ..base },
         (Some(delay), None, None) => Cable { rate, delay },
         (None, Some(metres), inside) => Cable::metres(rate, metres, inside.unwrap_or(INSIDE)),
@@ -206,7 +206,12 @@ pub(super) fn cable(keys: &Keys<'_>, base: Cable) -> Cable {
             keys.fault_at("inside", "inside is what a node adds to the cable's own time; say metres too");
             base
         }
+    };
+    if cable.delay == Time::NEVER {
+        let key = if delay.is_some() { "delay" } else { "metres" };
+        keys.fault_at(key, format!("{key}: nothing would ever come out of the cable"));
     }
+    cable
 }
 
 /// What a frame takes inside the node at the end of its cable, unless something else is said: a switch's pipeline is half a

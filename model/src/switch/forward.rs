@@ -3,6 +3,7 @@
 use crate::engine::State;
 use crate::engine::eyes::Eyes;
 use crate::engine::packet::{Packet, PacketId};
+use crate::switch::CnpBy;
 use crate::switch::deadlock::Queue;
 use crate::switch::ecn::{At, RampId};
 use crate::switch::voq::Queues;
@@ -61,9 +62,7 @@ impl State {
         if !self.admit(ingress, out, switch, id) {
             return self.lose(id);
         }
-        if self.settings.switch.mark_at == At::Enqueue {
-            self.mark(out, id);
-        }
+        let notice = self.settings.switch.mark_at == At::Enqueue && self.mark(out, id);
         let port = &mut self.ports[out];
         if self.settings.switch.queues == Queues::Virtual && port.waiting.has(priority) {
             self.voqs.push(&mut self.packets, Queue { port: out, priority }, id);
@@ -75,6 +74,9 @@ impl State {
             self.look(Queue { port: out, priority });
         } else {
             self.kick(out);
+        }
+        if notice {
+            self.give_notice((ingress, out), id);
         }
     }
 
@@ -181,16 +183,17 @@ impl State {
             port.deficits[priority] = 0;
             port.waiting = port.waiting.without(Priorities(priority.bit()));
         }
-        if self.settings.switch.mark_at == At::Dequeue {
-            self.mark(at, id);
-        }
+        let notice = self.settings.switch.mark_at == At::Dequeue && self.mark(at, id);
         self.transmit(at, id);
         self.release(ingress, node, came, size);
+        if notice {
+            self.give_notice((ingress, at), id);
+        }
     }
 
-    /// Marks a packet by the length of its queue.
+    /// Marks a packet by the length of its queue; or, where switches make CNPs, whether it is to have one instead.
     #[inline]
-    fn mark(&mut self, at: PortId, id: PacketId) {
+    fn mark(&mut self, at: PortId, id: PacketId) -> bool {
         let packet = &mut self.packets[id];
         let port = &self.ports[at];
         // A frame is part of the queue until it has gone.
@@ -200,8 +203,12 @@ impl State {
             && self.settings.switch.marked.has(packet.priority)
             && ramp.marks(bytes, self.marks.next() >> 8)
         {
+            if self.settings.switch.cnp_by == CnpBy::Switch {
+                return self.notices(at, id);
+            }
             packet.marked = port.tier;
             self.counters[at].marks += 1;
         }
+        false
     }
 }

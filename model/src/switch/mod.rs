@@ -8,6 +8,7 @@ pub mod deadlock;
 pub mod ecn;
 mod forward;
 pub mod lanes;
+mod notify;
 pub mod scheduler;
 pub mod voq;
 pub mod watchdog;
@@ -16,6 +17,7 @@ pub use buffer::{Buffer, Headroom, Link};
 pub use deadlock::Deadlock;
 pub use ecn::Marking;
 pub use lanes::Lanes;
+pub use notify::CnpBy;
 pub use scheduler::Scheduler;
 pub use voq::Queues;
 pub use watchdog::Watchdog;
@@ -38,6 +40,9 @@ pub struct Settings {
     pub marked: Priorities,
     /// Where a packet is marked.
     pub mark_at: ecn::At,
+    /// Who makes CNPs, where congestion control wants one for a marked packet. Switches make them
+    /// only in a priority that is not lossless: neither headroom nor credits are reckoned for them.
+    pub cnp_by: CnpBy,
     /// Where frames wait.
     pub queues: Queues,
     /// Who sends first.
@@ -71,6 +76,7 @@ impl Default for Settings {
             marking: vec![Marking::default()],
             marked: roce,
             mark_at: ecn::At::Dequeue,
+            cnp_by: CnpBy::Receiver,
             queues: Queues::Output,
             scheduler: Scheduler::default(),
             lanes: None,

@@ -243,6 +243,22 @@ impl Followers {
     }
 }
 
+impl Error {
+    /// The flow that it is about, if it is about one.
+    #[must_use]
+    pub const fn flow(&self) -> Option<u32> {
+        match self {
+            Self::NoHost { flow, .. }
+            | Self::ToItself { flow, .. }
+            | Self::Nothing { flow, .. }
+            | Self::NoFlow { flow, .. }
+            | Self::Lane { flow, .. }
+            | Self::Circle { flow } => Some(*flow),
+            Self::NoBuffer | Self::TooManyPieces { .. } => None,
+        }
+    }
+}
+
 /// Why a workload cannot be played.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -292,6 +308,16 @@ pub enum Error {
         pieces: u64,
         /// How many there may be.
         most: u64,
+    },
+    /// A lane that clear-to-send messages have.
+    #[error("flow {flow} has lane {lane}; with admission, those from {first} on belong to clear-to-send messages")]
+    Lane {
+        /// The flow.
+        flow: u32,
+        /// Its lane.
+        lane: u16,
+        /// The first that is taken.
+        first: u16,
     },
     /// Flows wait for one another.
     #[error("flow {flow} waits, through others, for itself; none of them would ever start")]

@@ -33,7 +33,7 @@ use crate::source::{CaptureSummary, Frame};
 pub struct Args {
     /// Interface to watch, or another device that libpcap opens; more with more -i [default: all that have a link
     /// and do not sit on others]
-    #[arg(short = 'i', long = "interface", value_name = "DEV")]
+    #[arg(short = 'i', long = "interface", value_name = "DEV", value_parser = device)]
     interfaces: Vec<String>,
 
     /// Through what to watch
@@ -99,6 +99,10 @@ enum Wish {
     Raw,
 }
 
+fn device(text: &str) -> Result<String, &'static str> {
+    if text.is_empty() { Err("the name of an interface is wanted; this is empty") } else { Ok(text.to_owned()) }
+}
+
 fn seconds_of(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "a number of seconds is wanted".to_owned())?;
     let duration = Duration::try_from_secs_f64(seconds).ok().filter(|d| !d.is_zero());
@@ -156,6 +160,11 @@ impl Args {
 /// # Errors
 /// Nothing that can be watched, a filter that is not valid, output that fails.
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
+    if args.counters && args.write.is_some() && args.sample.is_none() {
+        bail!(
+            "--write saves frames, and --counters alone sees none: add --sample N for one in so many, or leave out one of both"
+        );
+    }
     let stop = listen()?;
     let filter = args.filter.clone().map(|text| Filter::new(&text).map(|filter| (text, filter))).transpose()?;
     let forced = match args.source {

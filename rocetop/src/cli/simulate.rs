@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, bail, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
 use rocetop_model::observe::{link_name, port_of};
-use rocetop_model::scenario::{Faults, Run, Scenario};
+use rocetop_model::scenario::{Fault, Faults, Run, Scenario};
 use rocetop_model::topology::PortId;
 
 use super::input::listen;
@@ -18,6 +18,7 @@ use super::{Exit, quiet_pipe};
 use crate::report::simulation::Simulation;
 use crate::report::text;
 use crate::simulate::Captures;
+use crate::source::Stop;
 
 /// Play a scenario through a modelled fabric
 #[derive(Debug, clap::Args)]
@@ -73,7 +74,8 @@ so on, the switches of tier 1 t1s0, t1s1. `rocetop analyze` reads what is saved.
 Frames cut by --snaplen keep their length; their ICRC cannot be told.
 
 Exit codes: 0 the run went to its end, whatever became of the traffic, 2 usage
-or I/O error or a fault in the scenario. The same scenario and seed give the
+or I/O error or a fault in the scenario, 3 it was interrupted: the report and
+the files are of what was played until then. The same scenario and seed give the
 same bytes.";
 
 /// A link and the file for its frames.
@@ -107,6 +109,7 @@ const MOST_OF_FLOWS: u64 = 100 << 20;
 /// # Errors
 /// A scenario that cannot be read or played, a link that is not there, output that fails.
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
+    let stop = listen()?;
     let mut scenario = read(&args.scenario)?;
     if let Some(seed) = args.seed {
         scenario.settings.seed = seed;
@@ -117,7 +120,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         taps.push((port, &tap.file));
     }
     scenario.taps.extend(taps.iter().map(|(port, _)| *port));
-    let mut run = scenario.begin().with_context(|| format!("{} cannot be played", args.scenario.display()))?;
+    let mut run = scenario.begin().map_err(|unfit| anyhow::anyhow!(at(&args.scenario, &unfit.fault)))?;
     let mut captures = Captures::new(&scenario.fabric, args.snaplen);
     for (nth, (port, path)) in taps.iter().enumerate() {
         let before: Vec<PathBuf> = taps.iter().take(nth).map(|(_, path)| path.to_path_buf()).collect();
@@ -128,7 +131,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         );
         captures.add(*port, create(path, args)?).with_context(|| format!("cannot write {}", path.display()))?;
     }
-    play(&mut run, &mut captures)?;
+    play(&mut run, &mut captures, &stop);
     let tapped = !scenario.taps.is_empty();
     let (frames, lost) = captures.finish().map_err(|(port, error)| {
         let file = taps.iter().find(|(tap, _)| *tap == port).map_or(Path::new(""), |(_, file)| file);
@@ -139,8 +142,22 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         anstream::eprintln!("rocetop: {frames} frames of {} saved", links.join(", "));
     }
     let report = Simulation::new(&scenario, &run, tapped.then_some(lost), args.series);
+    let done = format!("{} of {} flows done", report.totals.flows_done, report.totals.flows);
     print(args, &report).or_else(quiet_pipe).context("cannot write the report")?;
+    if run.ended().is_none() {
+        anstream::eprintln!("rocetop: interrupted after {} of simulated time, {done}", run.simulation().now());
+        return Ok(Exit::Incomplete);
+    }
     Ok(Exit::Clean)
+}
+
+/// A fault with the name of the scenario's file before it, and its line.
+fn at(path: &Path, fault: &Fault) -> String {
+    let name = path.display();
+    match fault.line {
+        0 => format!("{name}: {}", fault.text),
+        line => format!("{name}:{line}: {}", fault.text),
+    }
 }
 
 fn read(path: &Path) -> anyhow::Result<Scenario> {
@@ -160,8 +177,7 @@ fn read(path: &Path) -> anyhow::Result<Scenario> {
     Scenario::parse_with(&text, &mut |name| flow_file(&folder.join(name))).map_err(|Faults(faults)| {
         /// So many can be mended before the next run.
         const SHOWN: usize = 10;
-        let mut lines: Vec<String> =
-            faults.iter().take(SHOWN).map(|fault| format!("{name}:{}: {}", fault.line, fault.text)).collect();
+        let mut lines: Vec<String> = faults.iter().take(SHOWN).map(|fault| at(path, fault)).collect();
         if faults.len() > SHOWN {
             lines.push(format!("{name}: and {} more", faults.len() - SHOWN));
         }
@@ -192,8 +208,7 @@ fn create(path: &Path, args: &Args) -> anyhow::Result<BufWriter<File>> {
 }
 
 /// Plays to the end, or until somebody asks for it; a line on a terminal says how far it is.
-fn play(run: &mut Run, captures: &mut Captures<'_>) -> anyhow::Result<()> {
-    let stop = listen()?;
+fn play(run: &mut Run, captures: &mut Captures<'_>, stop: &Stop) {
     let bar = io::stderr().is_terminal().then(ProgressBar::new_spinner);
     if let Some(bar) = &bar {
         if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
@@ -210,7 +225,6 @@ fn play(run: &mut Run, captures: &mut Captures<'_>) -> anyhow::Result<()> {
     if let Some(bar) = bar {
         bar.finish_and_clear();
     }
-    Ok(())
 }
 
 fn print(args: &Args, report: &Simulation) -> io::Result<()> {

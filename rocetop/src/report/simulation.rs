@@ -42,7 +42,7 @@ pub struct Simulation {
     pub pause_trees: Vec<Tree>,
     /// Circles of queues that waited for each other.
     pub deadlocks: Vec<Circle>,
-    /// Packets that switches dropped, by source and destination; null where no link was tapped.
+    /// Packets that switches dropped and cables broke, by source and destination; null where no link was tapped.
     pub lost: Option<Vec<LostOf>>,
     /// Queues and rates over time; null unless asked for.
     pub series: Option<Series>,
@@ -81,7 +81,10 @@ pub struct Sums {
     pub flows_failed: u64,
     pub delivered_bytes: u64,
     pub hops: u64,
+    /// Packets that switches dropped.
     pub drops: u64,
+    /// Frames that cuts and bit errors of cables took.
+    pub broken: u64,
     pub ce: u64,
     pub cnps: u64,
     pub pauses: u64,
@@ -126,7 +129,11 @@ pub struct Link {
     pub use_ppm: u64,
     /// Packets that came in by it and were dropped.
     pub drops: u64,
+    /// Frames on their way in that a cut or a bit error took.
+    pub broken: u64,
     pub ce: u64,
+    /// CNPs that its switch made itself for packets on their way out.
+    pub cnps: u64,
     /// Times it had to stop, and for how long.
     pub pauses: u64,
     pub paused_ns: u64,
@@ -172,7 +179,7 @@ pub struct Tree {
     pub last_ns: u64,
 }
 
-/// Drops from one address to another.
+/// Losses from one address to another.
 #[derive(Debug, Serialize)]
 #[allow(missing_docs, reason = "each name says it")]
 pub struct LostOf {
@@ -219,7 +226,7 @@ fn rate(bytes: u64, time: Time) -> Option<u64> {
 }
 
 impl Simulation {
-    /// What a run of `scenario` came to. `lost` is what its taps know of drops.
+    /// What a run of `scenario` came to. `lost` is what its taps know of losses.
     #[must_use]
     pub fn new(scenario: &Scenario, run: &Run, lost: Option<Drops>, series: bool) -> Self {
         let simulation = run.simulation();
@@ -282,6 +289,7 @@ fn sums(totals: &Totals, flows: &[Flow]) -> Sums {
         delivered_bytes: totals.delivered.0,
         hops: totals.hops,
         drops: totals.drops,
+        broken: totals.broken,
         ce: totals.marks,
         cnps: totals.cnps,
         pauses: totals.pauses,
@@ -326,7 +334,18 @@ fn links(run: &Run, names: &Table<PortId, String>) -> Vec<Link> {
     let all = simulation.port_counters();
     all.iter()
         .map(|(port, counters)| {
-            let PortCounters { tx_frames, tx_bytes, rx_frames, rx_bytes, marks, drops, rx_pauses, paused } = *counters;
+            let PortCounters {
+                tx_frames,
+                tx_bytes,
+                rx_frames,
+                rx_bytes,
+                marks,
+                cnps,
+                drops,
+                broken,
+                rx_pauses,
+                paused,
+            } = *counters;
             let line = fabric.ports()[port].cable.rate;
             let used = u128::from(simulation.counters(port).bytes) * 1_000_000;
             let use_ppm = used.checked_div(u128::from(line.bytes_in(now).0)).unwrap_or(0) as u64;
@@ -339,7 +358,9 @@ fn links(run: &Run, names: &Table<PortId, String>) -> Vec<Link> {
                 rx_bytes: rx_bytes.0,
                 use_ppm,
                 drops,
+                broken,
                 ce: marks,
+                cnps,
                 pauses: rx_pauses,
                 paused_ns: ns(paused),
                 queue: queues.get(&port).copied(),

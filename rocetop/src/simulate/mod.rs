@@ -10,15 +10,15 @@ use std::io::{self, Write};
 use rocetop_model::observe::{Lost, Seen, link_name};
 use rocetop_model::scenario::Sink;
 use rocetop_model::topology::{PortId, Topology};
-use rocetop_parsers::{Addr, Nanos};
+use rocetop_parsers::{Addr, Class, Nanos};
 
 use crate::pcap::pcapng::write::{Packet, Writer};
 use crate::pcap::{Interface, LinkType};
 
-/// Packets that switches dropped, by source and destination.
+/// Packets that switches dropped and cables broke, by source and destination.
 pub type Drops = BTreeMap<(Addr, Addr), u64>;
 
-/// Where the frames of taps go, and what switches have dropped.
+/// Where the frames of taps go, and what was lost.
 pub struct Captures<'a> {
     fabric: &'a Topology,
     snaplen: u32,
@@ -56,7 +56,7 @@ impl<'a> Captures<'a> {
         self.fault.is_some()
     }
 
-    /// Ends the files; how many frames were written, and what switches dropped by source and destination.
+    /// Ends the files; how many frames were written, and what was lost by source and destination.
     ///
     /// # Errors
     /// The first fault of any writer, and whose it was.
@@ -93,6 +93,10 @@ impl Sink for Captures<'_> {
     }
 
     fn lost(&mut self, lost: &Lost) {
+        // A pause that a cut cable took went from nobody to nobody.
+        if lost.facts.class != Class::RoceV2 {
+            return;
+        }
         *self.lost.entry((lost.facts.src, lost.facts.dst)).or_default() += 1;
     }
 }

@@ -124,6 +124,8 @@ mod tests {
         assert_eq!(count(1_234_567), "1,234,567");
         assert_eq!(count(123), "123");
         assert_eq!(counted(1, "gap"), "1 gap");
+        assert_eq!([1, 9].map(|n| counted(n, "more loss")), ["1 more loss", "9 more losses"]);
+        assert_eq!(counted(2, "switch"), "2 switches");
         assert_eq!(bytes(999), "999 B");
         assert_eq!(bytes(6_236_430), "6.24 MB");
         assert_eq!(bytes(999_999), "1 MB");

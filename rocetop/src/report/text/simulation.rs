@@ -30,7 +30,7 @@ fn head<W: Write>(page: &mut Page<'_, W>, run: &Simulation) -> io::Result<()> {
     }
     let fabric = [
         counted(u64::from(about.hosts), "host"),
-        if about.switches == 1 { "1 switch".to_owned() } else { format!("{} switches", about.switches) },
+        counted(u64::from(about.switches), "switch"),
         format!("control {}", about.congestion_control),
         format!("routing {}", about.routing),
         format!("seed {}", about.seed),
@@ -39,6 +39,7 @@ fn head<W: Write>(page: &mut Page<'_, W>, run: &Simulation) -> io::Result<()> {
     let totals = &run.totals;
     let missing = totals.flows - totals.flows_done;
     let (style, end) = match run.ended {
+        "done" if totals.flows == 0 => (PLAIN, "there was nothing to send".to_owned()),
         "done" => (GOOD, "every flow arrived".to_owned()),
         "deadlock" => (BAD, format!("deadlock: {} never arrived", counted(missing, "flow"))),
         "stuck" => (BAD, format!("stuck: {} never arrived", counted(missing, "flow"))),
@@ -47,7 +48,7 @@ fn head<W: Write>(page: &mut Page<'_, W>, run: &Simulation) -> io::Result<()> {
         _ => (BAD, format!("interrupted; {} on their way", counted(missing, "flow"))),
     };
     page.words(style, "End       ", &format!("{} after the start: {end}", duration(run.end_ns)))?;
-    let sums = [
+    let mut sums = vec![
         format!("{} delivered", bytes(totals.delivered_bytes)),
         counted(totals.drops, "drop"),
         format!("{} sent again", count(totals.retransmissions)),
@@ -56,6 +57,9 @@ fn head<W: Write>(page: &mut Page<'_, W>, run: &Simulation) -> io::Result<()> {
         counted(totals.pauses, "pause"),
         counted(totals.timeouts, "timeout"),
     ];
+    if totals.broken > 0 {
+        sums.insert(2, format!("{} broken on cables", count(totals.broken)));
+    }
     page.figures(PLAIN, "In all    ", &sums)?;
     page.gap()
 }
@@ -103,18 +107,23 @@ fn gigabits(bps: u64) -> String {
     format!("{}.{:03} Gb/s", bps / 1_000_000_000, bps / 1_000_000 % 1_000)
 }
 
+/// Frames that came to its end and were dropped, or broke on their way.
+const fn lost(link: &Link) -> u64 {
+    link.drops + link.broken
+}
+
 fn links<W: Write>(page: &mut Page<'_, W>, links: &[Link], top: usize) -> io::Result<()> {
-    let mut sorted: Vec<&Link> = links.iter().filter(|link| link.tx_frames + link.drops > 0).collect();
+    let mut sorted: Vec<&Link> = links.iter().filter(|link| link.tx_frames + lost(link) > 0).collect();
     let trouble = |link: &Link| {
         let longest = link.queue.map_or(0, |queue| queue.max);
-        (link.drops, link.paused_ns, longest, link.use_ppm)
+        (lost(link), link.paused_ns, longest, link.use_ppm)
     };
     sorted.sort_by_key(|link| std::cmp::Reverse(trouble(link)));
     let shown = sorted.len().min(top);
     page.words(HEAD, "", &format!("Links (those in trouble first{})", part(shown, sorted.len())))?;
     let head = format!(
         "{:<16} {:>6} {:>6} {:>6} {:>6} {:>8} {:>8} {:>8} {:>8}",
-        "  link", "use", "drops", "CE", "pauses", "paused", "q p50", "q p99", "q max"
+        "  link", "use", "lost", "CE", "pauses", "paused", "q p50", "q p99", "q max"
     );
     page.verbatim(&head)?;
     for link in sorted.into_iter().take(top) {
@@ -125,7 +134,7 @@ fn links<W: Write>(page: &mut Page<'_, W>, links: &[Link], top: usize) -> io::Re
             "  {:<14} {:>6} {:>6} {:>6} {:>6} {:>8} {:>8} {:>8} {:>8}",
             link.link,
             share(link.use_ppm, 1_000_000),
-            link.drops,
+            lost(link),
             link.ce,
             link.pauses,
             duration(link.paused_ns),

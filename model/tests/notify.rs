@@ -1,0 +1,105 @@
+//! CNPs by switches: who hears what, and when.
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+use rocetop_model::observe::{Seen, port_of};
+use rocetop_model::scenario::{Ended, Run, Scenario, Sink};
+use rocetop_model::units::Time;
+use rocetop_parsers::Addr;
+use rocetop_parsers::ib::opcode::Opcode;
+
+/// Three senders meet before a trunk of 50 us.
+const TEXT: &str = "
+[fabric]
+shape = \"dumbbell\"
+left = 3
+right = 1
+trunk = { rate = \"100 Gb/s\", delay = \"50 us\" }
+[switch]
+cnp_by = \"switch\"
+buffer = { per_port = \"4 MB\" }
+marking = { kmin = \"5 kB\", kmax = \"40 kB\", pmax_ppm = 1000000 }
+[cc]
+name = \"dcqcn\"
+[[traffic]]
+kind = \"incast\"
+from = \"0-2\"
+to = 3
+bytes = \"2 MB\"
+";
+
+/// CNPs that a tap saw.
+#[derive(Default)]
+struct Cnps(Vec<Seen>);
+
+impl Sink for Cnps {
+    fn seen(&mut self, seen: &Seen) {
+        if seen.facts.opcode == Opcode::CNP {
+            self.0.push(*seen);
+        }
+    }
+}
+
+fn play(text: &str) -> (Run, Vec<Seen>) {
+    let mut scenario = Scenario::parse(text).unwrap();
+    scenario.taps = vec![port_of(&scenario.fabric, "h0").unwrap()];
+    let mut cnps = Cnps::default();
+    let mut run = scenario.begin().unwrap();
+    assert_eq!(run.finish(&mut cnps), Ended::Done);
+    (run, cnps.0)
+}
+
+/// Packets marked on the way, packets that receivers saw marked, CNPs that receivers sent, CNPs that switches made.
+fn figures(run: &Run) -> [u64; 4] {
+    let simulation = run.simulation();
+    let by_switch = simulation.port_counters().rows().iter().map(|port| port.cnps).sum();
+    let nics: Vec<_> = (0..4).map(|host| simulation.nic_counters(rocetop_model::topology::HostId(host))).collect();
+    let seen = nics.iter().map(|nic| nic.marked).sum();
+    [simulation.totals().marks, seen, nics.iter().map(|nic| nic.cnps_sent).sum(), by_switch]
+}
+
+#[test]
+fn switches_tell_senders_themselves_and_mark_nothing() {
+    let (run, cnps) = play(TEXT);
+    let [marks, seen, by_receiver, by_switch] = figures(&run);
+    assert_eq!([marks, seen, by_receiver], [0; 3]);
+    assert!(by_switch > 5);
+    assert_eq!(run.simulation().totals().cnps, by_switch);
+    assert_eq!(run.flows().map(|(.., flow)| u64::from(flow.cnps)).sum::<u64>(), by_switch);
+    // Only the left switch has a queue: its own address, and no router between it and the host.
+    assert!(cnps.len() > 1);
+    for cnp in &cnps {
+        assert_eq!((cnp.facts.src, cnp.facts.dst), (Addr::v4([172, 16, 0, 1]), Addr::v4([10, 0, 0, 1])));
+        assert_eq!((cnp.facts.ttl, cnp.facts.tos), (64, 48 << 2));
+    }
+    // One in 50 us for a queue pair.
+    assert!(cnps.windows(2).all(|pair| pair[1].at - pair[0].at >= Time::us(49)));
+}
+
+#[test]
+fn they_come_without_the_trip_to_the_receiver() {
+    let (_, near) = play(TEXT);
+    let (run, far) = play(&TEXT.replace("\"switch\"", "\"receiver\""));
+    let [marks, seen, by_receiver, by_switch] = figures(&run);
+    assert!(marks > 0 && seen == marks && by_receiver > 0 && by_switch == 0);
+    assert_eq!((far[0].facts.src, far[0].facts.ttl), (Addr::v4([10, 0, 0, 4]), 62));
+    // The trunk there and back.
+    let sooner = far[0].at - near[0].at;
+    assert!(sooner > Time::us(100) && sooner < Time::us(110), "{sooner}");
+}
+
+/// Where a packet is marked makes no difference, nor do virtual queues; nothing is lost of the books (debug builds check).
+#[test]
+fn every_switch_can() {
+    for more in ["mark_at = \"enqueue\"", "queues = \"voq\"", "lossless = []\nmarked = [3]"] {
+        let (run, _) = play(&TEXT.replace("cnp_by", &format!("{more}\ncnp_by")));
+        let [marks, _, by_receiver, by_switch] = figures(&run);
+        assert!(marks == 0 && by_receiver == 0 && by_switch > 5, "{more}: {by_switch}");
+    }
+    let unfit = |text: &str| Scenario::parse(text).unwrap().begin().unwrap_err().to_string();
+    let dctcp = unfit(&TEXT.replace("dcqcn", "dctcp"));
+    assert!(dctcp.starts_with("line 8: switch.cnp_by: switches make CNPs only"), "{dctcp}");
+    let lossless = TEXT.replace("[cc]", "[nic]\ncnp_priority = 3\n[cc]");
+    assert!(unfit(&lossless).starts_with("line 8: switch.cnp_by: neither headroom nor credits"));
+    let credits = TEXT.replace("per_port", "link = \"credits\", per_port");
+    assert!(figures(&play(&credits).0)[3] > 5);
+}
