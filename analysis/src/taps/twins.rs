@@ -18,7 +18,11 @@ pub(super) struct Twins {
 /// Packets that are evidence enough for a mirror.
 const LEAST: u64 = 16;
 /// Packets of a flow among which the double of an answer is looked for.
-const LOOK: usize = 64;
+const LOOK: usize = 512;
+/// Answers that come twice, beside requests that do: one of them may be a repeat's.
+const FEW: u64 = 4;
+/// Answers after which it is known.
+const ENOUGH: u64 = 4096;
 
 /// Where `b` may be the same frame as `a`, seen a second time: whether it was at the same place.
 pub(super) fn is_twin(a: &Sight, b: &Sight) -> Option<bool> {
@@ -29,36 +33,40 @@ pub(super) fn is_twin(a: &Sight, b: &Sight) -> Option<bool> {
 /// What a tap shows of one host's answers to another.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Answers {
-    /// Acknowledgements, those that come a second time at once, and those that come once more.
+    /// Acknowledgements that come once or twice at once, and those that come twice.
     acks: u64,
     twice: u64,
-    more: u64,
     /// What asks for packets again.
     naks: u64,
 }
 
 impl Answers {
     /// A packet, and what the tap saw of its flow before.
+    ///
+    /// A responder answers repeats by how far it has come (IBTA C9-105), so that these make one answer come many times:
+    /// such an answer tells nothing. The others come once where nothing doubles.
     pub(super) fn add(&mut self, before: &VecDeque<Sight>, sight: &Sight) {
         match sight.kind {
             Kind::Nak => self.naks += 1,
-            Kind::Ack => {
-                let lately = before.iter().rev().take(LOOK);
-                let alike = |s: &&Sight| s.identity == sight.identity && is_twin(s, sight) == Some(true);
-                match lately.filter(alike).count() {
+            Kind::Ack if self.acks < ENOUGH => {
+                let near = |s: &&Sight| s.at.abs_diff(sight.at) <= AT_ONCE.0;
+                let lately = before.iter().rev().take(LOOK).take_while(near);
+                match lately.filter(|s| s.identity == sight.identity && s.place == sight.place).count() {
                     0 => self.acks += 1,
                     1 => self.twice += 1,
-                    _ => self.more += 1,
+                    2 => {
+                        self.acks = self.acks.saturating_sub(1);
+                        self.twice = self.twice.saturating_sub(1);
+                    }
+                    _ => {}
                 }
             }
             _ => {}
         }
     }
 
-    /// Nearly each comes twice, and no more often. A responder answers repeats by how far it has come (IBTA C9-105), so
-    /// that these make one answer come many times, and each of many but once.
     fn come_twice(&self) -> bool {
-        self.twice >= LEAST && self.twice * 10 >= self.acks * 9 && self.more * 10 <= self.twice
+        self.twice >= FEW && self.twice * 10 >= self.acks * 9
     }
 }
 

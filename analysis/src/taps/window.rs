@@ -123,10 +123,13 @@ impl Window {
             let counts = matches!(first.kind, Kind::Request | Kind::Response);
             shown.firsts += u64::from(counts);
             shown.even += u64::from(counts && group.len() % 2 == 0);
+            let mut doubled = false;
             for (&a, &b) in group.iter().zip(group.iter().skip(1)) {
-                let Some(same) = self.sight(side, a).zip(self.sight(side, b)).and_then(|(a, b)| is_twin(a, b)) else {
-                    continue;
-                };
+                let twin = self.sight(side, a).zip(self.sight(side, b)).and_then(|(a, b)| is_twin(a, b));
+                // A packet has one double at its place at most: what follows that is a repeat.
+                let repeat = doubled && twin == Some(true);
+                doubled = twin == Some(true) && !repeat;
+                let Some(same) = twin.filter(|_| !repeat) else { continue };
                 found.push((n, b, same));
                 shown.same += u64::from(counts && same);
                 shown.moved += u64::from(counts && !same);

@@ -100,11 +100,16 @@ fn bursts_shown_twice_are_doubles_as_their_answers_are() {
             let psn = burst * 20 + n;
             twice(&mut lab, answer(ACK, psn, psn, begin + 85_000 + u64::from(n)));
         }
+        if burst % 3 == 2 {
+            // A repeat, moments after it was acknowledged, and the same answer to it.
+            twice(&mut lab, sent(burst * 20 + 19, begin + 91_000));
+            twice(&mut lab, answer(ACK, burst * 20 + 19, burst * 20 + 19, begin + 95_000));
+        }
     }
     let [there, back] = lab.rows().map(Option::unwrap);
-    assert_eq!((there.sent, there.received, there.lost, there.mirror_copies), (201, 200, Some(1), 201));
+    assert_eq!((there.sent, there.received, there.lost, there.mirror_copies), (204, 203, Some(1), 204));
     assert_eq!(frames(&there).len(), 1);
-    assert_eq!((back.sent, back.received, back.lost, back.mirror_copies), (21, 21, Some(0), 21));
+    assert_eq!((back.sent, back.received, back.lost, back.mirror_copies), (24, 24, Some(0), 24));
 }
 
 /// A READ of so many bytes.
