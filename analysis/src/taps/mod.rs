@@ -16,11 +16,13 @@ mod align;
 mod clock;
 mod meet;
 mod pair;
+mod reads;
 mod report;
 mod sight;
 #[cfg(test)]
 mod tests;
 mod told;
+mod twins;
 mod way;
 mod window;
 

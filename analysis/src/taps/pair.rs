@@ -5,9 +5,11 @@ use std::collections::VecDeque;
 
 use rocetop_parsers::{Addr, Facts, Nanos};
 
+use super::reads::Mtus;
 use super::sight::{Kind, Sight, acknowledges};
+use super::twins::Twins;
 use super::way::{Alone, Copies, Edge, Run, Way};
-use super::window::{Fate, NEAR, Twins, Window, later};
+use super::window::{Fate, NEAR, Window, later};
 use crate::event::Packet;
 use crate::flow::Key;
 
@@ -60,6 +62,7 @@ pub(super) struct Pair {
     hosts: HashMap<(Addr, Addr), usize>,
     /// What requests tell of frames that the taps show twice.
     twins: [Twins; 2],
+    mtus: Mtus,
     /// Packets that each tap saw before the other's first frame.
     early: [u64; 2],
     /// Packets in all windows.
@@ -78,7 +81,11 @@ impl Pair {
             return;
         };
         let Some(window) = self.windows.get_mut(index) else { return };
-        let sight = Sight::of(packet, turn);
+        let mut sight = Sight::of(packet, turn);
+        if !sight.damaged {
+            self.mtus.add(&packet.facts);
+            sight.rest = window.reads.get_mut(side).is_some_and(|reads| reads.is_rest(&packet.facts, self.mtus));
+        }
         if let Some(early) = self.early.get_mut(side) {
             *early += u64::from(other(&spans, side).is_some_and(Span::is_empty));
         }
@@ -86,6 +93,9 @@ impl Pair {
             window.acked = later(window.acked, psn);
         }
         if let Some(seen) = window.seen.get_mut(side) {
+            if let Some(answers) = self.ways.get_mut(window.way).and_then(|way| way.answers.get_mut(side)) {
+                answers.add(seen, &sight);
+            }
             seen.push_back(sight);
         }
         self.kept += 1;
@@ -173,7 +183,8 @@ impl Pair {
         if !numbered {
             window.twins = self.twins;
         }
-        let fates = window.fates();
+        let answers = self.way_back(&window).map(|way| way.answers).unwrap_or_default();
+        let fates = window.fates(&answers);
         if numbered {
             for (all, one) in self.twins.iter_mut().zip(window.twins) {
                 *all = Twins { moved: all.moved || one.moved, same: all.same || one.same };
@@ -335,7 +346,7 @@ impl Pair {
 
     /// A packet that the other tap should have seen.
     fn lost(&mut self, window: &mut Window, side: usize, sight: &Sight, copies: Copies) {
-        let delivered = sight.reliable && copies == Copies { here: 1, there: 0 } && self.was_delivered(window, sight);
+        let delivered = sight.shows() && copies == Copies { here: 1, there: 0 } && self.was_delivered(window, sight);
         let Some(alone) = self.ways.get_mut(window.way).and_then(|w| w.alone.get_mut(side)) else { return };
         if delivered {
             alone.missed += 1;
@@ -347,6 +358,11 @@ impl Pair {
         }
     }
 
+    /// The direction of the answers to a flow.
+    fn way_back(&self, window: &Window) -> Option<&Way> {
+        self.hosts.get(&(window.key.dst, window.key.src)).and_then(|&way| self.ways.get(way))
+    }
+
     /// Whether a packet that was sent once and seen by one tap alone arrived all the same: a request that was
     /// acknowledged without a repeat, a response that the requester did not ask for again though it had later ones
     /// (IBTA 9.7.5.2.8: out of order, it has to).
@@ -355,8 +371,8 @@ impl Pair {
         match sight.kind {
             Kind::Response => beyond(window.answered),
             Kind::Request => {
-                let way = self.hosts.get(&(window.key.dst, window.key.src)).and_then(|&w| self.ways.get(w));
-                let back = way.into_iter().flat_map(|w| &w.windows).filter_map(|&w| self.windows.get(w));
+                let back =
+                    self.way_back(window).into_iter().flat_map(|w| &w.windows).filter_map(|&w| self.windows.get(w));
                 back.into_iter().any(|back| beyond(back.acked))
             }
             _ => false,

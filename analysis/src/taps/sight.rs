@@ -83,6 +83,8 @@ pub(super) struct Sight {
     pub(super) damaged: bool,
     /// Its transport repeats what is lost.
     pub(super) reliable: bool,
+    /// It asks for the rest of an earlier READ.
+    pub(super) rest: bool,
 }
 
 impl Sight {
@@ -101,6 +103,7 @@ impl Sight {
             ecn: facts.ecn(),
             damaged: packet.icrc == Icrc::Bad,
             reliable: matches!(facts.opcode.transport(), Transport::Rc | Transport::Xrc),
+            rest: false,
         }
     }
 }
@@ -108,7 +111,7 @@ impl Sight {
 impl Sight {
     /// Whether other packets show that it was delivered, if it was.
     pub(super) fn shows(&self) -> bool {
-        self.reliable && matches!(self.kind, Kind::Request | Kind::Response)
+        self.reliable && !self.rest && matches!(self.kind, Kind::Request | Kind::Response)
     }
 }
 

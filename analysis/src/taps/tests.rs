@@ -1,5 +1,7 @@
 //! The matcher on packets made by hand.
 
+mod again;
+
 use proptest::prelude::*;
 use rocetop_parsers::facts::{Class, Flags};
 use rocetop_parsers::ib::aeth::{Aeth, NakCode, Syndrome};

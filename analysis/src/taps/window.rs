@@ -5,11 +5,11 @@ use std::collections::VecDeque;
 use rocetop_parsers::Psn;
 
 use super::align::{Group, assign, in_step};
+use super::reads::Reads;
 use super::sight::{Identity, Kind, Sight};
+use super::twins::{Answers, Shown, Twins, is_twin};
 use super::way::{Copies, Edge, Run};
-use crate::engine::doubles::AT_ONCE;
 use crate::flow::Key;
-use crate::flow::copies::MIRRORED_WITHIN;
 
 /// What became of a packet that one tap saw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,18 +21,6 @@ pub(super) enum Fate {
     /// A second sight of the same frame by this tap itself.
     Twin,
 }
-
-/// What of the frames that a tap shows twice are no repeats.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Twins {
-    /// Those at another place: a mirror.
-    pub(super) moved: bool,
-    /// Those at the same place.
-    pub(super) same: bool,
-}
-
-/// Packets that are evidence enough for a mirror.
-const LEAST: usize = 16;
 
 /// One flow at two taps.
 #[derive(Debug)]
@@ -54,6 +42,8 @@ pub(super) struct Window {
     pub(super) started: [bool; 2],
     /// Whether the tap shows frames twice.
     pub(super) twins: [Twins; 2],
+    /// READs that each tap saw.
+    pub(super) reads: [Reads; 2],
     /// What this flow's packets acknowledge of the way back.
     pub(super) acked: Option<Psn>,
     /// The furthest response that both saw.
@@ -84,6 +74,7 @@ impl Window {
             runs: Default::default(),
             started: [false; 2],
             twins: Default::default(),
+            reads: Default::default(),
             acked: None,
             answered: None,
         }
@@ -98,7 +89,8 @@ impl Window {
     }
 
     /// The fate of every packet, by tap.
-    pub(super) fn fates(&mut self) -> [Vec<Fate>; 2] {
+    /// By what the taps show of the answers to this flow.
+    pub(super) fn fates(&mut self, answers: &[Answers; 2]) -> [Vec<Fate>; 2] {
         let mut order: Vec<(Identity, usize, usize)> = Vec::with_capacity(self.len());
         for (side, seen) in self.seen.iter().enumerate() {
             order.extend(seen.iter().enumerate().map(|(index, sight)| (sight.identity, side, index)));
@@ -111,42 +103,45 @@ impl Window {
         }
         let fate = Fate::Alone(Copies { here: 1, there: 0 });
         let mut fates = [vec![fate; self.seen[0].len()], vec![fate; self.seen[1].len()]];
-        for (side, fates) in fates.iter_mut().enumerate() {
-            self.drop_twins(side, &mut groups, fates);
+        for (side, (fates, answers)) in fates.iter_mut().zip(answers).enumerate() {
+            self.drop_twins(side, &mut groups, fates, answers);
         }
         self.pair(groups, &mut fates);
         fates
     }
 
     /// Takes second sights of one frame out of the groups, where the tap makes them.
-    fn drop_twins(&mut self, side: usize, groups: &mut [[Vec<usize>; 2]], fates: &mut [Fate]) {
+    fn drop_twins(&mut self, side: usize, groups: &mut [[Vec<usize>; 2]], fates: &mut [Fate], answers: &Answers) {
         let mut found: Vec<(usize, usize, bool)> = Vec::new();
-        let (mut firsts, mut same, mut moved, mut even) = (0, 0, 0, 0);
+        let mut shown = Shown::default();
+        // Of each packet whether it is a second one at the same place, and whether it has a say.
+        let mut second = vec![(false, false); fates.len()];
         for (n, group) in groups.iter().enumerate() {
             let Some(group) = group.get(side) else { continue };
             let Some(first) = group.first().and_then(|&index| self.sight(side, index)) else { continue };
-            let before = found.len();
-            let pairs = group.iter().zip(group.iter().skip(1));
-            found.extend(pairs.filter_map(|(&a, &b)| Some((n, b, self.is_twin(side, a, b)?))));
-            // A responder may well give the same answer twice in a moment: its answers prove nothing.
-            if matches!(first.kind, Kind::Request | Kind::Response) {
-                firsts += 1;
-                even += usize::from(group.len() % 2 == 0);
-                let at_same_place = found.iter().skip(before).filter(|f| f.2).count();
-                same += at_same_place;
-                moved += found.len() - before - at_same_place;
+            // A responder may well give the same answer twice in a moment: its answers prove nothing alone.
+            let counts = matches!(first.kind, Kind::Request | Kind::Response);
+            shown.firsts += u64::from(counts);
+            shown.even += u64::from(counts && group.len() % 2 == 0);
+            let mut doubled = false;
+            for (&a, &b) in group.iter().zip(group.iter().skip(1)) {
+                let twin = self.sight(side, a).zip(self.sight(side, b)).and_then(|(a, b)| is_twin(a, b));
+                // A packet has one double at its place at most: what follows that is a repeat.
+                let repeat = doubled && twin == Some(true);
+                doubled = twin == Some(true) && !repeat;
+                let Some(same) = twin.filter(|_| !repeat) else { continue };
+                found.push((n, b, same));
+                shown.same += u64::from(counts && same);
+                shown.moved += u64::from(counts && !same);
+                if let Some(second) = second.get_mut(b) {
+                    *second = (same, counts);
+                }
             }
         }
+        let follows = second.iter().zip(second.iter().skip(1)).filter(|(a, b)| !a.0 && **b == (true, true));
+        shown.behind = follows.count() as u64;
         let Some(twins) = self.twins.get_mut(side) else { return };
-        if firsts >= LEAST {
-            // A mirror doubles what passes both its ports; a card or bridge that doubles does so with nearly everything.
-            // A sender in trouble repeats nearly everything as well, but as often once as twice.
-            let doubled = same * 10 >= firsts * 9 && even * 10 >= firsts * 9;
-            *twins = Twins { moved: moved * 2 >= firsts, same: doubled };
-        } else {
-            // Of a few packets only another place of nearly every one tells more than chance.
-            twins.moved |= moved != 0 && moved * 10 >= firsts * 9;
-        }
+        *twins = shown.judge(answers, *twins);
         let twins = *twins;
         for (n, index, same) in found {
             if !(if same { twins.same } else { twins.moved }) {
@@ -159,13 +154,6 @@ impl Window {
                 *fate = Fate::Twin;
             }
         }
-    }
-
-    /// Whether `b` may be the same frame as `a`, seen a second time; then, whether it was at the same place.
-    fn is_twin(&self, side: usize, a: usize, b: usize) -> Option<bool> {
-        let (a, b) = (self.sight(side, a)?, self.sight(side, b)?);
-        let same = a.place == b.place;
-        ((b.at - a.at).abs() <= if same { AT_ONCE } else { MIRRORED_WITHIN }.0.cast_signed()).then_some(same)
     }
 
     /// Whether it carries packets that are evidence for or against mirrors.
