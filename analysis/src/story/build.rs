@@ -62,6 +62,8 @@ impl Story {
         if !whole_view {
             holes.lost_or_late = holes.lost_or_late.saturating_add(std::mem::take(&mut holes.lost));
         }
+        // Where packets overtake each other, the first sending and a repeat can come one right behind the other.
+        let fall_together = !order && self.trouble.sums.restarts + self.trouble.sums.timeouts != 0;
         let misses = self.only_misses(around.seen_again);
         if misses {
             holes.missed = holes.missed.saturating_add(std::mem::take(&mut holes.lost_or_late));
@@ -75,6 +77,8 @@ impl Story {
         let holes_left = holes_left.map(|e| if misses { e.of(Kind::MissedByCapture) } else { e });
         let episodes = self.log.kept().iter().copied().chain(holes_left).chain(last);
         let episodes = episodes.map(|e| e.proved(order, whole_view));
+        let together = |e: &Episode| fall_together && e.kind == Kind::DuplicatedByNetwork;
+        let episodes = episodes.map(|e| if together(&e) { e.of(Kind::Unexplained) } else { e });
         let ack_lost = self.trouble.run.lost_its_answer();
         let acks_lost = self.trouble.sums.acks_lost + u64::from(ack_lost);
         let lost = |e: Episode| {
@@ -93,7 +97,7 @@ impl Story {
                 + self.trouble.sums.behind
                 + u64::from(self.trouble.behind.is_some()),
             reordered: u64::from(holes.late) + self.trouble.sums.late_behind,
-            duplicated_by_network: self.trouble.sums.duplicated,
+            duplicated_by_network: if fall_together { 0 } else { self.trouble.sums.duplicated },
             // Certain at the requester's side alone: a responder's tap cannot tell it from an early timeout.
             lost_acks: if near == Near::Src { acks_lost } else { 0 },
             lost_responses: self.trouble.sums.responses_lost,

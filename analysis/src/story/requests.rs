@@ -2,7 +2,7 @@
 
 use rocetop_parsers::{Nanos, Psn};
 
-use super::hole::{Fate, Hole};
+use super::hole::{Fate, Hole, Mark};
 use super::report::{Cause, Kind};
 use super::run::{Asked, Run};
 use super::{Ahead, Episode, NO_TIMER, PATIENCE, Request, SHORTEST_TIMER, Sight, Story, Telling};
@@ -21,8 +21,8 @@ impl Story {
             && request.mark.at.since(self.last_request.at) < NO_TIMER
         {
             // Two of the same in a row, at once: no sender does that unasked, but one that goes back from where it is.
-            self.trouble.sums.duplicated += 1;
             self.trouble.causes.count(Cause::Unknown);
+            self.doubled(request.psn, &[self.last_request, request.mark], telling.room);
             return;
         } else {
             self.unusual(request, telling);
@@ -38,7 +38,7 @@ impl Story {
     #[cold]
     fn unusual(&mut self, request: &Request, telling: &mut Telling<'_>) {
         let Request { mark, psn, .. } = *request;
-        self.resolve_copy(request);
+        self.resolve_copy(request, telling.room);
         self.resolve_lone(request, telling);
         let mut sending = self.trouble.run.sending && self.trouble.run.asked_for;
         match request.sight {
@@ -345,11 +345,19 @@ impl Story {
         self.trouble.sums.restarts_elsewhere += u64::from(passed && request.psn - asked.psn > 0);
     }
 
+    /// The network delivered a request twice.
+    fn doubled(&mut self, psn: Psn, marks: &[Mark], room: &mut u32) {
+        self.trouble.sums.duplicated += 1;
+        let episode = Episode::new(Kind::DuplicatedByNetwork, None, psn, psn).counting(1, 1);
+        self.log.add(marks.iter().fold(episode, |episode, &mark| episode.at(Some(mark))), room);
+    }
+
     /// Whether the lone repeat before this packet was the network's copy, or the first of many.
-    fn resolve_copy(&mut self, request: &Request) {
+    fn resolve_copy(&mut self, request: &Request, room: &mut u32) {
         let Some(resume) = self.trouble.run.copy.take() else { return };
         if request.psn == resume {
-            self.trouble.sums.duplicated += 1;
+            let run = self.trouble.run;
+            self.doubled(run.start, &[run.begun], room);
             self.trouble.run.sending = false;
         } else if request.sight == Sight::Again && request.psn == self.trouble.run.next && self.trouble.run.timed {
             self.trouble.causes.correct(Cause::Timeout);
