@@ -187,6 +187,12 @@ impl Hole {
         }
     }
 
+    /// Whether no request is known to carry this PSN: it lies inside of a READ's range.
+    pub(crate) fn is_covered(&self, psn: Psn) -> bool {
+        let at = (psn - self.start).max(0).unsigned_abs() as usize;
+        self.fates.get(at.min(WIDEST - 1)).is_some_and(|(f, _)| *f == Fate::Covered)
+    }
+
     /// One of its PSNs came. A repeat is never older than what asks for it, where the clock tells.
     pub(crate) fn arrive(&mut self, psn: Psn, mark: Mark, fate: Fate) {
         self.filled.get_or_insert(mark);

@@ -67,7 +67,11 @@ impl Episode {
 
     /// What it is on a path that does not keep the order.
     pub(crate) fn in_disorder(self) -> Self {
-        if self.if_in_order { self.of(Kind::LostOrLate) } else { self }
+        match self.kind {
+            _ if !self.if_in_order => self,
+            Kind::ResponseLost => self.of(Kind::ResponseLostOrLate),
+            _ => self.of(Kind::LostOrLate),
+        }
     }
 
     /// The frames that show it, as they were told.
