@@ -135,7 +135,7 @@ impl Shard {
         if let Ok([one, two]) = self.flows.get_disjoint_mut([a as usize, b as usize]) {
             (one.peer, one.grade) = (b, grade);
             (two.peer, two.grade) = (a, grade);
-            let (mine, theirs) = (one.counters.mtu.get(), two.counters.mtu.get());
+            let (mine, theirs) = (one.counters.mtu.certain(), two.counters.mtu.certain());
             one.learn_mtu(theirs);
             two.learn_mtu(mine);
         }

@@ -25,7 +25,7 @@ use crate::flow::marks::Marks;
 use crate::flow::responses::Reads;
 use crate::flow::seen::Seen;
 use crate::flow::tell::Opening;
-use crate::story::{Sight, Story, Telling};
+use crate::story::{Sight, Standing, Story, Telling};
 
 /// What tells flows apart: the two addresses, the destination queue pair, and how RoCE was carried.
 ///
@@ -192,21 +192,22 @@ impl Flow {
         if !again.request && !again.message {
             self.message_bytes += message_bytes(facts, traits);
         }
-        let mut missing = 0;
+        let mut standing = Standing::default();
         if let Some(peer) = peer.as_deref_mut() {
             if self.counters.mtu != mtu {
-                peer.learn_mtu(self.counters.mtu.get());
+                peer.learn_mtu(self.counters.mtu.certain());
             }
             if traits.any(Traits::AETH | Traits::RESPONSE) {
-                (again.response, missing) = self.answer(facts, traits, Some(peer));
+                standing = self.answer(facts, traits, Some(peer));
             }
         } else if traits.has(Traits::RESPONSE) {
-            (again.response, missing) = self.answer(facts, traits, None);
+            standing = self.answer(facts, traits, None);
         }
+        again.response = standing.again;
         self.notice(packet, traits, before, again);
         let double = self.place(packet, traits, before, again);
         if telling.on && double != Double::Mirrored {
-            self.tell(packet, traits, sight, missing, double, peer, telling);
+            self.tell(packet, traits, sight, standing, double, peer, telling);
         }
     }
 
@@ -246,7 +247,9 @@ impl Flow {
             } else {
                 self.seen.open(facts.psn + 1, (end - (facts.psn + 1)).unsigned_abs(), false);
             }
-            self.reads.awaited_mut().ask(facts.psn, end);
+            // A span that only the next PSN told of is no promise: what came next may have been late.
+            let sure = !read || self.counters.mtu.certain().is_some();
+            self.reads.awaited_mut().ask(facts.psn, if sure { end } else { facts.psn + 1 });
         }
         let in_flight = (self.counters.next_psn - self.unacked).max(0).unsigned_abs();
         self.most_in_flight = self.most_in_flight.max(in_flight);
@@ -292,22 +295,24 @@ impl Flow {
         again
     }
 
-    /// An ACK, NAK or response for the peer's requests. Returns whether a response had been seen before, and how many
-    /// are missing before it.
-    fn answer(&mut self, facts: &Facts, traits: Traits, mut peer: Option<&mut Flow>) -> (bool, u32) {
-        let (mut again, mut missing) = (false, 0);
+    /// An ACK, NAK or response for the peer's requests. Returns how a response stands.
+    fn answer(&mut self, facts: &Facts, traits: Traits, mut peer: Option<&mut Flow>) -> Standing {
+        let mut standing = Standing::default();
         if traits.has(Traits::RESPONSE) {
             let awaited = peer.as_deref().and_then(|p| p.reads.awaited());
             let next;
-            (again, missing, next) = self.reads.respond(facts, traits, awaited);
+            (standing, next) = self.reads.respond(facts, traits, awaited);
             if let Some(peer) = peer.as_deref_mut() {
+                if traits.has(Traits::ENDS) && facts.flags.has(Flags::EXTENDED) {
+                    peer.counters.mtu.holds(facts.payload);
+                }
                 peer.reads.awaited_mut().answered(next);
             }
         }
         if let Some(peer) = peer {
             peer.acknowledged(facts, traits);
         }
-        (again, missing)
+        standing
     }
 
     /// An answer to requests of this flow says how far they have come.
@@ -329,6 +334,9 @@ impl Flow {
     pub(crate) fn catch_up(&mut self, packet: &Packet, traits: Traits, peer: &mut Flow, telling: &mut Telling<'_>) {
         if traits.any(Traits::AETH | Traits::RESPONSE) {
             peer.acknowledged(&packet.facts, traits);
+            if traits.has(Traits::RESPONSE | Traits::ENDS) && packet.facts.flags.has(Flags::EXTENDED) {
+                peer.counters.mtu.holds(packet.facts.payload);
+            }
             // Earlier answers went by when nobody knew whose they were: this one tells no time of what they answered.
             let t = &self.counters.tally;
             let naks: u64 = t.naks.iter().chain([&t.naks_other, &t.rnr_naks]).map(|&n| u64::from(n)).sum();
@@ -337,7 +345,7 @@ impl Flow {
                 story.answered_unseen(packet.facts.psn);
             }
             if telling.on {
-                self.tell(packet, traits, None, 0, Double::No, Some(peer), telling);
+                self.tell(packet, traits, None, Standing::default(), Double::No, Some(peer), telling);
             }
         }
     }

@@ -7,6 +7,7 @@ use rocetop_parsers::ib::opcode::Traits;
 use rocetop_parsers::{Facts, Psn};
 
 use crate::flow::seen::{Seen, Sight};
+use crate::story::Standing;
 
 /// Accounting of one response space.
 #[derive(Clone, Debug)]
@@ -32,28 +33,30 @@ impl Responses {
     }
 
     /// Adds a response. `awaited` holds the ranges that the peer asked for, where its requests are known.
-    /// Returns whether this very PSN had been seen, and how many are missing before it.
-    pub(crate) fn add(&mut self, facts: &Facts, traits: Traits, awaited: Option<&Awaited>) -> (bool, u32) {
+    pub(crate) fn add(&mut self, facts: &Facts, traits: Traits, awaited: Option<&Awaited>) -> Standing {
         let psn = facts.psn;
         let ahead = psn - self.next;
-        let (mut again, mut missing) = (false, 0);
+        let mut standing = Standing::default();
         if ahead >= 0 {
             let asked = awaited.map_or(0, |a| a.overlap(self.next, psn));
             let continues = self.inside && !traits.has(Traits::STARTS);
-            missing = if asked == 0 && continues { ahead.unsigned_abs() } else { asked };
-            if missing != 0 {
+            standing.skipped = ahead.unsigned_abs();
+            standing.missing = if asked == 0 && continues { standing.skipped } else { asked };
+            if standing.missing != 0 {
                 self.gaps += 1;
-                self.gap_psns += u64::from(missing);
+                self.gap_psns += u64::from(standing.missing);
             }
-            self.seen.open(self.next, ahead.unsigned_abs(), missing != 0);
+            self.seen.open(self.next, standing.skipped, standing.missing != 0);
             self.next = psn + 1;
         } else if self.seen.look(psn) == Sight::Again {
             self.seen_again += 1;
-            again = true;
+            standing.again = true;
+        } else {
+            standing.filled = true;
         }
         self.inside = !traits.has(Traits::ENDS);
         self.seen.trim(self.next);
-        (again, missing)
+        standing
     }
 }
 
@@ -77,11 +80,10 @@ impl Reads {
     }
 
     /// Adds a response; see [`Responses::add`].
-    pub(crate) fn respond(&mut self, facts: &Facts, traits: Traits, awaited: Option<&Awaited>) -> (bool, u32, Psn) {
+    pub(crate) fn respond(&mut self, facts: &Facts, traits: Traits, awaited: Option<&Awaited>) -> (Standing, Psn) {
         let (responses, _) = &mut **self.0.get_or_insert_default();
         let space = responses.get_or_insert_with(|| Responses::starting(facts.psn, awaited));
-        let (again, missing) = space.add(facts, traits, awaited);
-        (again, missing, space.next)
+        (space.add(facts, traits, awaited), space.next)
     }
 }
 

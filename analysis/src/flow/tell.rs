@@ -10,7 +10,9 @@ use crate::event::{FrameNo, Packet};
 use crate::flow::copies::Double;
 use crate::flow::{Flow, message_bytes};
 use crate::report::FrameRef;
-use crate::story::{Answer, Around, Mark, Part, Request, Sight, Stamp, Story, StoryReport, Telling, hops};
+use crate::story::{
+    Answer, Around, Mark, Part, Request, Response, Sight, Stamp, Standing, Story, StoryReport, Telling, hops,
+};
 
 /// What the first request of a flow starts and ends.
 #[derive(Clone, Copy, Debug, Default)]
@@ -62,7 +64,7 @@ impl Flow {
         packet: &Packet,
         traits: Traits,
         sight: Option<Sight>,
-        missing: u32,
+        standing: Standing,
         double: Double,
         peer: Option<&mut Flow>,
         telling: &mut Telling<'_>,
@@ -86,7 +88,8 @@ impl Flow {
             let reliable = self.recovers();
             let answered = self.peer != crate::flow::NONE && reliable;
             let twin = double == Double::AtOnce;
-            let request = Request { mark, psn: facts.psn, stamp, sight, read, twin, answered, reliable };
+            let atomic = traits.has(Traits::ATOMIC_ETH);
+            let request = Request { mark, psn: facts.psn, stamp, sight, read, atomic, twin, answered, reliable };
             let Bytes(bytes) = message_bytes(facts, traits);
             let part = says.part(bytes as u32, self.counters.mtu.get());
             let newest = if sight == Sight::Again { 0 } else { bytes };
@@ -97,7 +100,7 @@ impl Flow {
             story.request(&request, telling);
         } else if let Some(peer) = peer
             && peer.counters.has_requests()
-            && let Some(answer) = answer(facts, traits, missing)
+            && let Some(answer) = answer(facts, traits, standing)
         {
             let next = peer.counters.next_psn;
             let story = peer.story_from_first(telling.closely, 0);
@@ -162,9 +165,10 @@ impl Flow {
 
 /// What an answer says to the requester; `None` for what is none, or was cut.
 #[inline(always)]
-fn answer(facts: &Facts, traits: Traits, missing: u32) -> Option<Answer> {
+fn answer(facts: &Facts, traits: Traits, standing: Standing) -> Option<Answer> {
     if traits.has(Traits::RESPONSE) {
-        return Some(Answer::Response(facts.psn, missing));
+        let starts = traits.has(Traits::STARTS);
+        return Some(Answer::Response(Response { psn: facts.psn, standing, starts }));
     }
     if !traits.has(Traits::AETH) || !facts.flags.has(Flags::EXTENDED) {
         return None;

@@ -23,12 +23,12 @@ impl Story {
         }
         match answer {
             Answer::Ack(psn) => self.ack(psn, mark, next, telling),
-            Answer::Response(psn, missing) => {
-                if missing != 0 {
-                    let (before, _, since) = self.trouble.unheard.unwrap_or((0, psn, mark));
-                    self.trouble.unheard = Some((before.saturating_add(missing), psn, since));
+            Answer::Response(response) => {
+                if response.standing.missing != 0 || !self.trouble.is_none() && !self.trouble.owed.is_empty() {
+                    let over = self.trouble.owed.came(response, mark);
+                    over.for_each(|episode| self.log.add(episode, telling.room));
                 }
-                self.ack(psn, mark, next, telling);
+                self.ack(response.psn, mark, next, telling);
             }
             Answer::Nak(psn) => self.nak(psn, mark, next, telling),
             Answer::Rnr(psn, timer_us) => self.rnr(psn, timer_us, mark, next, telling),
@@ -117,7 +117,8 @@ impl Story {
             // answer to just that packet may be late instead; and a responder that keeps what comes early, to a sender that
             // sends only what is missing, acknowledges all of it once that one packet comes.
             let alone = self.trouble.run.repeats <= 1;
-            let lost = !alone && asked.is_some_and(|p| p - self.trouble.run.start >= 0 && psn - p > 0);
+            let timed = self.trouble.run.cause == Cause::Timeout;
+            let lost = timed && !alone && asked.is_some_and(|p| p - self.trouble.run.start >= 0 && psn - p > 0);
             let kind = if psn - self.trouble.run.next >= 0 && lost {
                 self.trouble.sums.acks_lost += 1;
                 Kind::AckLost
@@ -133,9 +134,9 @@ impl Story {
             };
             self.trouble.run.open = false;
             self.trouble.run.due =
-                kind == Kind::RequestOrAckLost && asked == Some(psn) && psn - self.trouble.run.next >= -1;
+                timed && kind == Kind::RequestOrAckLost && asked == Some(psn) && psn - self.trouble.run.next >= -1;
             (self.trouble.run.answer, self.trouble.run.answers) = (psn, 1);
-            if self.trouble.run.cause == Cause::Timeout {
+            if timed {
                 self.tell_run(kind, Some(mark), telling.room);
             }
         } else if self.trouble.run.answers != 0 && self.trouble.run.answer == psn {

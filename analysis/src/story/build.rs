@@ -3,7 +3,7 @@
 use rocetop_parsers::Nanos;
 
 use super::hole::Outcome;
-use super::log::Episode;
+use super::log::{Episode, View};
 use super::report::{ByCause, Cause, EpisodeReport, Kind, Near, NearEvidence, Recovery, Retransmissions, StoryReport};
 use super::run::timeout_of;
 use super::{Story, add, episodes_of};
@@ -75,8 +75,10 @@ impl Story {
         let holes_left = self.holes.iter().flat_map(|h| episodes_of(h, around.answered));
         let holes_left = self.trouble.crowd.episodes(Kind::LostOrLate).chain(holes_left);
         let holes_left = holes_left.map(|e| if misses { e.of(Kind::MissedByCapture) } else { e });
-        let episodes = self.log.kept().iter().copied().chain(holes_left).chain(last);
-        let episodes = episodes.map(|e| e.proved(order, whole_view));
+        let episodes =
+            self.log.kept().iter().copied().chain(holes_left).chain(self.trouble.owed.episodes()).chain(last);
+        let view = View { in_order: order, whole: whole_view, responses_in_order: !self.trouble.owed.disorder() };
+        let episodes = episodes.map(|e| e.seen_in(view));
         let together = |e: &Episode| fall_together && e.kind == Kind::DuplicatedByNetwork;
         let episodes = episodes.map(|e| if together(&e) { e.of(Kind::Unexplained) } else { e });
         let ack_lost = self.trouble.run.lost_its_answer();
@@ -100,7 +102,8 @@ impl Story {
             duplicated_by_network: if fall_together { 0 } else { self.trouble.sums.duplicated },
             // Certain at the requester's side alone: a responder's tap cannot tell it from an early timeout.
             lost_acks: if near == Near::Src { acks_lost } else { 0 },
-            lost_responses: self.trouble.sums.responses_lost,
+            // At the responder's side none is lost before the tap.
+            lost_responses: if near == Near::Dst { 0 } else { self.trouble.owed.lost() },
             missed_by_capture: u64::from(holes.missed),
             recovery: self.recovery(),
             nak_generation_ns: self.nak_times.generation.spread(),
@@ -196,7 +199,9 @@ fn told(episode: &Episode, near: Near, frame: &impl Fn(FrameNo) -> FrameRef) -> 
     // Only at the requester's side does an answer say what became of the first one.
     let kind = match (episode.kind, near) {
         (Kind::AckLost, Near::Between | Near::Unknown) => Kind::RequestOrAckLost,
-        (Kind::AckLost | Kind::EarlyTimeout | Kind::RequestOrAckLost, Near::Dst) => Kind::Unexplained,
+        (Kind::AckLost | Kind::EarlyTimeout | Kind::RequestOrAckLost | Kind::ResponseLost, Near::Dst) => {
+            Kind::Unexplained
+        }
         (kind, _) => kind,
     };
     EpisodeReport {

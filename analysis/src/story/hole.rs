@@ -173,7 +173,14 @@ impl Hole {
 
     /// A timer ran out. Where the hole was filled in part it is not known where the sender begins; else no later than there.
     pub(crate) fn timed_out(&mut self) {
-        self.asked_behind = self.asked_behind.saturating_add(u8::from(self.filled.is_some()));
+        if self.filled.is_some() {
+            self.passed_over();
+        }
+    }
+
+    /// The sender goes back because responses are missing, which may begin behind it.
+    pub(crate) fn passed_over(&mut self) {
+        self.asked_behind = self.asked_behind.saturating_add(1);
     }
 
     /// Why it was sent again, if it was.
@@ -201,6 +208,12 @@ impl Hole {
         for packet in self.packets.iter_mut().take(end).skip(first).filter(|p| p.fate == Fate::Out) {
             packet.fate = Fate::Covered;
         }
+    }
+
+    /// Whether no request is known to carry this PSN: it lies inside of a READ's range.
+    pub(crate) fn is_covered(&self, psn: Psn) -> bool {
+        let at = (psn - self.start).max(0).unsigned_abs() as usize;
+        self.packets.get(at.min(WIDEST - 1)).is_some_and(|p| p.fate == Fate::Covered)
     }
 
     /// One of its PSNs came. A repeat is never older than what asks for it, where the clock tells.

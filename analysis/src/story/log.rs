@@ -11,6 +11,16 @@ const FRAMES: usize = 4;
 /// Episodes that every flow may keep.
 const OWN: usize = 8;
 
+/// What a tap sees of a flow, over all of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct View {
+    /// Requests come in the order in which they were sent; and responses do.
+    pub(crate) in_order: bool,
+    pub(crate) responses_in_order: bool,
+    /// All that is sent comes by here, and is captured.
+    pub(crate) whole: bool,
+}
+
 /// One episode.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Episode {
@@ -65,10 +75,13 @@ impl Episode {
         self
     }
 
-    /// What it is where the path keeps the `order` or not, and the tap sees all that comes to it or not.
-    pub(crate) fn proved(self, order: bool, whole: bool) -> Self {
-        let lost = self.kind == Kind::LostBeforeTap;
-        if lost && (!whole || self.if_in_order && !order) { self.of(Kind::LostOrLate) } else { self }
+    /// What it is, as far as the tap's view proves it.
+    pub(crate) fn seen_in(self, view: View) -> Self {
+        match self.kind {
+            Kind::LostBeforeTap if !view.whole || self.if_in_order && !view.in_order => self.of(Kind::LostOrLate),
+            Kind::ResponseLost if self.if_in_order && !view.responses_in_order => self.of(Kind::ResponseLostOrLate),
+            _ => self,
+        }
     }
 
     /// The frames that show it, as they were told.

@@ -12,6 +12,7 @@ mod histogram;
 mod hole;
 mod latency;
 mod log;
+mod owed;
 mod progress;
 mod rare;
 mod requests;
@@ -38,6 +39,8 @@ use self::hole::{Hole, Outcome, SETTLED};
 use self::latency::Latency;
 pub(crate) use self::latency::Stamp;
 use self::log::{Episode, Log};
+use self::owed::Owed;
+pub(crate) use self::owed::{Response, Standing};
 use self::progress::Progress;
 use self::rare::Rare;
 use self::report::Kind;
@@ -92,6 +95,7 @@ pub(crate) struct Request {
     pub(crate) stamp: Stamp,
     pub(crate) sight: Sight,
     pub(crate) read: bool,
+    pub(crate) atomic: bool,
     /// The same packet as the one before it, at once.
     pub(crate) twin: bool,
     /// Answers can be seen here: the other direction is known.
@@ -111,15 +115,15 @@ pub(crate) enum Answer {
     Rnr(Psn, u32),
     /// The request with this PSN failed for good.
     Fatal(Psn),
-    /// A READ or atomic response. So many of those before it had been due and did not come.
-    Response(Psn, u32),
+    /// A READ or atomic response.
+    Response(Response),
 }
 
 impl Answer {
     /// The PSN that the responder wants next, and whether it asks for it to be sent again.
     fn wants(self) -> (Psn, bool) {
         match self {
-            Self::Ack(psn) | Self::Response(psn, _) => (psn + 1, false),
+            Self::Ack(psn) | Self::Response(Response { psn, .. }) => (psn + 1, false),
             Self::Nak(psn) | Self::Rnr(psn, _) | Self::Fatal(psn) => (psn, true),
         }
     }
@@ -135,7 +139,6 @@ struct Sums {
     late_behind: u64,
     duplicated: u64,
     acks_lost: u64,
-    responses_lost: u64,
     timeouts: u64,
     rnr_waits: u64,
     naks_unseen: u64,
@@ -190,8 +193,8 @@ struct Trouble {
     run: Run,
     /// It filled a hole, and what follows tells whether it was a repeat.
     lone: Option<Request>,
-    /// Responses that were due and did not come, until they are asked for again: how many, up to where, since when.
-    unheard: Option<(u32, Psn, Mark)>,
+    /// Responses that were due and did not come.
+    owed: Owed,
     /// Time between two tries of the same request: the sum of all, and their number.
     spacing: (Nanos, u64),
     rnr_timer_us: Option<u32>,

@@ -67,6 +67,8 @@ pub enum Kind {
     RequestOrAckLost,
     /// A READ or atomic response was lost.
     ResponseLost,
+    /// A READ or atomic response was asked for again and may only have been late.
+    ResponseLostOrLate,
     /// The capture lacks packets that the network delivered.
     MissedByCapture,
     /// The receiver was not ready and said so.

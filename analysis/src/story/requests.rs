@@ -58,6 +58,9 @@ impl Story {
                 self.fill(request, fate);
             }
         }
+        if !self.trouble.is_none() && !self.trouble.owed.is_empty() {
+            self.trouble.owed.requested(request);
+        }
         self.frontier(request, sending || request.sight == Sight::Again);
         for hole in self.holes.iter_mut() {
             // A hole that nobody can mend any more is judged as well, later.
@@ -118,7 +121,8 @@ impl Story {
             if psn == hole.end() {
                 hole.passed_again(mark.at);
             }
-            if hole.holds(psn) {
+            // The rest of a READ, asked for again, is none of those that were skipped.
+            if hole.holds(psn) && (request.sight == Sight::First || !hole.is_covered(psn)) {
                 hole.arrive(psn, mark, fate);
                 // It was the late one, not a repeat, that came alone.
                 let late = fate == Fate::Late && std::mem::take(&mut hole.alone);
@@ -275,19 +279,11 @@ impl Story {
                 }
                 run.cause = Cause::Nak;
             }
-            // Responses are missing; and at the responder's side, where none is: no timer asks for a part or so soon.
-            _ if request.read
-                && (self.trouble.unheard.is_some_and(|(_, end, _)| psn - end < 0)
-                    || request.sight == Sight::Rest
-                    || !self.overdue(mark.at)) =>
-            {
+            _ if self.asks_for_responses(request) => {
                 run.cause = Cause::ReadReissue;
-                if let Some((missing, _, since)) = self.trouble.unheard.take() {
-                    self.trouble.sums.responses_lost += u64::from(missing);
-                    let episode = Episode::new(Kind::ResponseLost, Some(Cause::ReadReissue), psn, request.stamp.psn);
-                    let episode = episode.at(Some(since)).at(Some(mark)).counting(missing, 1);
-                    self.log.add(episode, telling.room);
-                }
+                self.trouble.owed.ask(request);
+                // It goes back to the first response that it lacks, wherever that is.
+                self.holes.iter_mut().for_each(Hole::passed_over);
             }
             // Late originals that come between the repeats are part of the same recovery.
             _ if mends.is_some() && !self.overdue(mark.at) => {
@@ -298,6 +294,10 @@ impl Story {
             // Too soon for any timer. One such packet is a copy that the network made; several are a sender's.
             _ if self.too_soon(mark.at) && self.quiet(mark.at) < NO_TIMER && !again => {
                 run.copy = self.holes.is_empty().then_some(self.last_end)
+            }
+            _ if request.atomic && !self.overdue(mark.at) => {
+                run.cause = Cause::ReadReissue;
+                self.holes.iter_mut().for_each(Hole::passed_over);
             }
             _ if !run.timed => {}
             _ => {
@@ -334,6 +334,13 @@ impl Story {
             self.close_run(telling.room);
         }
         self.trouble.run = run;
+    }
+
+    /// Whether a READ or atomic is repeated because responses are missing; and at the responder's side, where none is: no
+    /// timer asks for a part or so soon. (Of an atomic that comes again soon, other causes are looked for first.)
+    fn asks_for_responses(&self, request: &Request) -> bool {
+        let Request { mark, psn, read, atomic, sight, .. } = *request;
+        (read || atomic) && self.trouble.owed.lacks(psn) || read && (sight == Sight::Rest || !self.overdue(mark.at))
     }
 
     /// A NAK is heeded.

@@ -11,6 +11,7 @@ mod kit;
 mod loss;
 mod model;
 mod order;
+mod responses;
 mod scenario;
 mod tap;
 mod times;

@@ -5,7 +5,8 @@ use crate::units::Psn;
 /// What is known of the path MTU that a READ's span in PSNs depends on.
 ///
 /// A CM exchange or the payload of a First or Middle packet settles it; until then each READ whose successor's PSN is
-/// seen narrows the five that IBTA allows (IBTA 9.7.2: a READ takes ceil(length / PMTU) PSNs, at least one).
+/// seen narrows the five that IBTA allows (IBTA 9.7.2: a READ takes ceil(length / PMTU) PSNs, at least one). That is a
+/// guess, as the successor may be late; a payload that the guess has no room for proves it wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Mtu {
@@ -30,6 +31,28 @@ impl Mtu {
             (0, c) if c.count_ones() == 1 => Some(256 << c.trailing_zeros()),
             (0, _) => None,
             (n, _) => Some(n as u32),
+        }
+    }
+
+    /// The same, where no guess is part of it.
+    #[must_use]
+    #[inline(always)]
+    pub const fn certain(self) -> Option<u32> {
+        if self.known == 0 { None } else { Some(self.known as u32) }
+    }
+
+    /// A payload that need not fill its packet (Last or Only): the path MTU is no smaller.
+    #[inline(always)]
+    pub fn holds(&mut self, bytes: u32) {
+        let guess = 256 << (self.candidates.trailing_zeros() & 7);
+        if self.known == 0 && bytes > guess {
+            let smallest = u32::BITS - ((bytes - 1) / 256).leading_zeros();
+            let fits = Self::NEW.candidates & Self::NEW.candidates.checked_shl(smallest).unwrap_or(0);
+            self.candidates = match self.candidates & fits {
+                0 if fits == 0 => self.candidates,
+                0 => fits,
+                both => both,
+            };
         }
     }
 

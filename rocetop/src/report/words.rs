@@ -12,6 +12,7 @@ pub(crate) fn kind(kind: Kind) -> &'static str {
         Kind::AckLost => "answer lost, not the request",
         Kind::RequestOrAckLost => "request or answer lost or late",
         Kind::ResponseLost => "response lost",
+        Kind::ResponseLostOrLate => "response late, or lost",
         Kind::MissedByCapture => "missed by the capture, delivered by the network",
         Kind::Rnr => "receiver not ready",
         Kind::EarlyTimeout => "timer ran out too early, nothing was lost",

@@ -255,7 +255,7 @@ fn timeline<W: Write>(
 
 fn style(kind: Kind) -> anstyle::Style {
     match kind {
-        Kind::Reordered | Kind::MissedByCapture | Kind::DuplicatedByNetwork => PLAIN,
+        Kind::Reordered | Kind::ResponseLostOrLate | Kind::MissedByCapture | Kind::DuplicatedByNetwork => PLAIN,
         _ => BAD,
     }
 }
