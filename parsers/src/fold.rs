@@ -208,12 +208,11 @@ impl Counters {
             self.first = now;
         }
         self.last = now;
-        if traits.any(Traits::REQUEST | Traits::RESPONSE) && facts.flags.has(Flags::EXTENDED) {
-            if traits.has(Traits::ENDS) {
-                self.mtu.holds(facts.payload);
-            } else {
-                self.mtu.learn(facts.payload);
-            }
+        if traits.any(Traits::REQUEST | Traits::RESPONSE)
+            && !traits.has(Traits::ENDS)
+            && facts.flags.has(Flags::EXTENDED)
+        {
+            self.mtu.learn(facts.payload);
         }
         let moved = if traits.has(Traits::REQUEST) { self.request(facts, traits) } else { Move::None };
         self.tally.add(facts, traits, wire);
@@ -383,23 +382,6 @@ mod tests {
         assert_eq!(c.mtu.get(), Some(1024));
         assert_eq!(c.next_psn, Psn::new(42));
         assert_eq!(feed(&mut c, &packet(12, 43, 0, 16_384)), Move::Ahead(1));
-    }
-
-    #[test]
-    fn a_payload_too_large_for_the_guess_proves_it_wrong() {
-        let mut c = Counters::default();
-        feed(&mut c, &packet(12, 10, 0, 1024));
-        // Three requests between are late: it looks like 256.
-        feed(&mut c, &packet(10, 14, 8, 0));
-        assert_eq!((c.mtu.get(), c.mtu.certain()), (Some(256), None));
-        feed(&mut c, &packet(10, 15, 256, 0));
-        assert_eq!(c.mtu.spans(1024), (4, 4));
-        feed(&mut c, &packet(10, 16, 817, 0));
-        assert_eq!((c.mtu.get(), c.mtu.spans(1024), c.mtu.spans(4096)), (None, (1, 1), (1, 4)));
-        feed(&mut c, &packet(10, 17, 65_535, 0));
-        assert_eq!(c.mtu.spans(4096), (1, 4));
-        feed(&mut c, &packet(6, 18, 1024, 0));
-        assert_eq!((c.mtu.get(), c.mtu.certain()), (Some(1024), Some(1024)));
     }
 
     #[test]

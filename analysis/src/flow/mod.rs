@@ -187,6 +187,10 @@ impl Flow {
         let before = self.counters.last;
         let next = self.counters.next_psn;
         let mtu = self.counters.mtu;
+        // Not in the fold that the kernel shares: built with it, the verifier does not take the program.
+        if traits.has(Traits::ENDS) && facts.flags.has(Flags::EXTENDED) {
+            self.counters.mtu.holds(facts.payload);
+        }
         let moved = self.counters.fold(facts, traits, packet.wire, packet.at);
         let (sight, mut again) = self.see(facts, traits, moved, next);
         if !again.request && !again.message {

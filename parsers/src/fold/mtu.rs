@@ -44,15 +44,10 @@ impl Mtu {
     /// A payload that need not fill its packet (Last or Only): the path MTU is no smaller.
     #[inline(always)]
     pub fn holds(&mut self, bytes: u32) {
-        let guess = 256 << (self.candidates.trailing_zeros() & 7);
-        if self.known == 0 && bytes > guess {
-            let smallest = u32::BITS - ((bytes - 1) / 256).leading_zeros();
-            let fits = Self::NEW.candidates & Self::NEW.candidates.checked_shl(smallest).unwrap_or(0);
-            self.candidates = match self.candidates & fits {
-                0 if fits == 0 => self.candidates,
-                0 => fits,
-                both => both,
-            };
+        let fits = |bit: u16| u16::from(bytes <= 256 << bit) << bit;
+        let fits = fits(0) | fits(1) | fits(2) | fits(3) | fits(4);
+        if self.known == 0 && fits != 0 {
+            self.candidates = if self.candidates & fits == 0 { fits } else { self.candidates & fits };
         }
     }
 
@@ -104,5 +99,26 @@ pub(super) const fn span(length: u32, mtu: u32) -> u32 {
         0 => 1,
         n if n > Psn::WINDOW => Psn::WINDOW,
         n => n,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_payload_too_large_for_the_guess_proves_it_wrong() {
+        let mut mtu = Mtu::NEW;
+        // Three requests between are late: it looks like 256.
+        mtu.narrow(1024, 4);
+        assert_eq!((mtu.get(), mtu.certain()), (Some(256), None));
+        mtu.holds(256);
+        assert_eq!(mtu.spans(1024), (4, 4));
+        mtu.holds(817);
+        assert_eq!((mtu.get(), mtu.spans(1024), mtu.spans(4096)), (None, (1, 1), (1, 4)));
+        mtu.holds(65_535);
+        assert_eq!(mtu.spans(4096), (1, 4));
+        mtu.learn(1024);
+        assert_eq!((mtu.get(), mtu.certain()), (Some(1024), Some(1024)));
     }
 }
