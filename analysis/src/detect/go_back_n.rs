@@ -46,7 +46,9 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
     for (flow, back, story) in case.stories() {
         let Some(naks) = back.map(|b| u64::from(b.naks.psn_sequence_error)) else { continue };
         // Who sends only what is missing has other rules.
-        if story.recovery == Recovery::Selective {
+        let missing = story.lost_before_tap + story.lost_or_late;
+        let again = story.retransmissions.total;
+        if story.recovery == Recovery::Selective || again != 0 && again <= missing {
             continue;
         }
         // The packets do not show what either side knew then.
@@ -83,6 +85,7 @@ mod tests {
     use super::super::kit::cases;
     use super::*;
     use crate::story::StoryReport;
+    use crate::story::report::Retransmissions;
 
     fn told(story: StoryReport, naks: u32) -> Vec<String> {
         cases::findings(&RULE, &cases::flows(story, naks)).into_iter().map(|f| f.title).collect()
@@ -108,7 +111,10 @@ mod tests {
         let disorder = StoryReport { naks_repeated: 30, reordered: 1, ..StoryReport::default() };
         let holes = StoryReport { naks_repeated: 30, missed_by_capture: 1, ..StoryReport::default() };
         let alone = StoryReport { naks_repeated: 30, recovery: Recovery::Selective, ..StoryReport::default() };
-        for (story, naks) in [(few, 2), (rare, 31), (disorder, 30), (holes, 30), (alone, 30)] {
+        let retransmissions = Retransmissions { total: 2, ..Retransmissions::default() };
+        let single = StoryReport { naks_repeated: 30, lost_or_late: 2, retransmissions, ..StoryReport::default() };
+        let stories = [(few, 2), (rare, 31), (disorder, 30), (holes, 30), (alone, 30), (single, 30)];
+        for (story, naks) in stories {
             assert!(told(story, naks).is_empty());
         }
     }
