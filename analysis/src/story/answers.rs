@@ -218,7 +218,7 @@ impl Story {
                     self.close_behind(behind, telling.room);
                 }
                 self.trouble.sums.naks_seen += 1;
-                self.trouble.behind = Some(Asked { psn, mark, rnr: false });
+                (self.trouble.behind, self.trouble.behind_again) = (Some(Asked { psn, mark, rnr: false }), false);
             }
             None => {}
         }
@@ -259,12 +259,10 @@ impl Story {
     /// A NAK about what had passed the tap has been answered: one packet was lost or late behind it. If it was answered
     /// before it could be sent again, it was late.
     fn close_behind(&mut self, behind: Asked, room: &mut u32) {
-        let unheeded = self.asked.iter().position(|a| a.psn == behind.psn && a.mark == behind.mark);
-        let kind = match unheeded {
-            Some(_) => Kind::Reordered,
-            None => Kind::LostOrLate,
-        };
-        let sum = if unheeded.is_some() { &mut self.trouble.sums.late_behind } else { &mut self.trouble.sums.behind };
+        let waits = self.asked.iter().any(|a| a.psn == behind.psn && a.mark == behind.mark);
+        let unheeded = waits && !self.trouble.behind_again;
+        let kind = if unheeded { Kind::Reordered } else { Kind::LostOrLate };
+        let sum = if unheeded { &mut self.trouble.sums.late_behind } else { &mut self.trouble.sums.behind };
         *sum += 1;
         let mended =
             (self.trouble.run.cause == Cause::Nak && self.trouble.run.start == behind.psn).then_some(self.trouble.run);

@@ -188,6 +188,8 @@ pub(crate) struct Story {
 struct Trouble {
     /// A NAK about what had passed the tap, until it is acknowledged.
     behind: Option<Asked>,
+    /// What it is about came by again since.
+    behind_again: bool,
     /// The PSN of a NAK that was heeded, as it seems, only from a later packet on; and that packet.
     beyond: Option<(Psn, FrameNo)>,
     run: Run,

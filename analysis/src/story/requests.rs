@@ -184,6 +184,9 @@ impl Story {
     fn repeat(&mut self, request: &Request, telling: &mut Telling<'_>) -> Fate {
         let Request { mark, psn, .. } = *request;
         self.latency.again(psn);
+        if self.trouble.behind.is_some_and(|b| b.psn == psn && b.mark.at <= mark.at) {
+            self.trouble.behind_again = true;
+        }
         let goes_on = self.trouble.run.repeats != 0 && psn == self.trouble.run.next && !self.asks_for(psn, mark.at);
         // A late packet among those that were sent again.
         let strays = self.trouble.run.sending && psn - self.trouble.run.start > 0 && psn - self.trouble.run.next < 0;
@@ -263,7 +266,7 @@ impl Story {
                 self.log.add(episode, telling.room);
                 self.asked.clear();
             }
-            Some(asked) if !asked.rnr && (psn == asked.psn || !self.overdue(mark.at)) => {
+            Some(asked) if !asked.rnr && psn - asked.psn >= 0 && (psn == asked.psn || !self.overdue(mark.at)) => {
                 run.cause = Cause::Nak;
                 self.heed(asked, request);
                 self.asked.retain(|a| a.psn - psn > 0);
