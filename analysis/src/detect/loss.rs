@@ -14,8 +14,9 @@
 //! # How it decides
 //! By the story of the flow: gaps and what filled them, NAKs about PSNs that had passed here, repeats. A packet is called
 //! lost if it came less often than the packet behind it, which is sent again together with it; so one that a NIC sends again
-//! alone is always "lost or late". Without any NAK or repeat it says so and is only for information. It is critical where recovery sent more than 1% of the requests again, and
-//! at least 10 of them: operators of large training fabrics take a node out of service for a loss of throughput of 1%.
+//! alone is always "lost or late". Without any NAK or repeat it says so and is only for information. It is critical where
+//! recovery sent more than 1% of the requests again, and at least 10 of them: operators of large training fabrics take a
+//! node out of service for a loss of throughput of 1%.
 //!
 //! # What could fool it
 //! Packets in another order than they were sent in: from the requester's side they look like lost ones, hence "lost or late".

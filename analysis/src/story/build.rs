@@ -77,10 +77,9 @@ impl Story {
         let holes_left = holes_left.map(|e| if misses { e.of(Kind::MissedByCapture) } else { e });
         let episodes =
             self.log.kept().iter().copied().chain(holes_left).chain(self.trouble.owed.episodes()).chain(last);
-        let view = View { in_order: order, whole: whole_view, responses_in_order: !self.trouble.owed.disorder() };
+        let responses_in_order = !self.trouble.owed.disorder();
+        let view = View { in_order: order, responses_in_order, fall_together, whole: whole_view };
         let episodes = episodes.map(|e| e.seen_in(view));
-        let together = |e: &Episode| fall_together && e.kind == Kind::DuplicatedByNetwork;
-        let episodes = episodes.map(|e| if together(&e) { e.of(Kind::Unexplained) } else { e });
         let ack_lost = self.trouble.run.lost_its_answer();
         let acks_lost = self.trouble.sums.acks_lost + u64::from(ack_lost);
         let lost = |e: Episode| {

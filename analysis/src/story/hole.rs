@@ -212,8 +212,7 @@ impl Hole {
 
     /// Whether no request is known to carry this PSN: it lies inside of a READ's range.
     pub(crate) fn is_covered(&self, psn: Psn) -> bool {
-        let at = (psn - self.start).max(0).unsigned_abs() as usize;
-        self.packets.get(at.min(WIDEST - 1)).is_some_and(|p| p.fate == Fate::Covered)
+        self.packets.get(self.place(psn)).is_some_and(|p| p.fate == Fate::Covered)
     }
 
     /// One of its PSNs came. A repeat is never older than what asks for it, where the clock tells.
@@ -252,16 +251,20 @@ impl Hole {
         }
     }
 
-    /// PSNs beyond the widest are counted as one with the last.
-    fn packet(&mut self, psn: Psn) -> Option<&mut Skipped> {
+    /// Where a PSN stands: those beyond the widest are counted as one with the last.
+    fn place(&self, psn: Psn) -> usize {
         let at = (psn - self.start).max(0).unsigned_abs() as usize;
-        self.packets.get_mut(at.min(WIDEST - 1))
+        at.min(WIDEST - 1)
+    }
+
+    fn packet(&mut self, psn: Psn) -> Option<&mut Skipped> {
+        let place = self.place(psn);
+        self.packets.get_mut(place)
     }
 
     /// Whether `psn` is one of its own and has not come.
     pub(crate) fn lacks(&self, psn: Psn) -> bool {
-        let at = (psn - self.start).max(0).unsigned_abs() as usize;
-        self.holds(psn) && self.packets.get(at.min(WIDEST - 1)).is_some_and(|p| p.fate == Fate::Out)
+        self.holds(psn) && self.packets.get(self.place(psn)).is_some_and(|p| p.fate == Fate::Out)
     }
 
     /// Whether nothing was heard of it: no PSN came, none was asked for, none was acknowledged.

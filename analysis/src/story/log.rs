@@ -17,6 +17,8 @@ pub(crate) struct View {
     /// Requests come in the order in which they were sent; and responses do.
     pub(crate) in_order: bool,
     pub(crate) responses_in_order: bool,
+    /// The first sending and a repeat may come one right behind the other.
+    pub(crate) fall_together: bool,
     /// All that is sent comes by here, and is captured.
     pub(crate) whole: bool,
 }
@@ -80,6 +82,7 @@ impl Episode {
         match self.kind {
             Kind::LostBeforeTap if !view.whole || self.if_in_order && !view.in_order => self.of(Kind::LostOrLate),
             Kind::ResponseLost if self.if_in_order && !view.responses_in_order => self.of(Kind::ResponseLostOrLate),
+            Kind::DuplicatedByNetwork if view.fall_together => self.of(Kind::Unexplained),
             _ => self,
         }
     }

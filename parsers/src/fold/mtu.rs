@@ -44,9 +44,12 @@ impl Mtu {
     /// A payload that need not fill its packet (Last or Only): the path MTU is no smaller.
     #[inline(always)]
     pub fn holds(&mut self, bytes: u32) {
+        if self.known != 0 {
+            return;
+        }
         let fits = |bit: u16| u16::from(bytes <= 256 << bit) << bit;
         let fits = fits(0) | fits(1) | fits(2) | fits(3) | fits(4);
-        if self.known == 0 && fits != 0 {
+        if fits != 0 {
             self.candidates = if self.candidates & fits == 0 { fits } else { self.candidates & fits };
         }
     }
