@@ -40,6 +40,11 @@ impl Differences {
         self.max = self.max.max(difference);
     }
 
+    /// The least and the most; `None` of none.
+    pub(super) fn range(&self) -> Option<(i64, i64)> {
+        (self.count != 0).then_some((self.min, self.max))
+    }
+
     /// The difference that so many percent of the packets stay at or below: the nearest rank.
     pub(super) fn quantile(&self, percent: usize) -> Option<i64> {
         self.ranked(self.rank(percent).checked_sub(1)?)

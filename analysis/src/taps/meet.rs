@@ -14,20 +14,31 @@ const HEADS: usize = 1 << 14;
 /// Packets in common that are enough: a few of them may be repeats.
 const ENOUGH: usize = 64;
 
+/// A packet at one tap: the stamp of its first sight there, and whether it came again.
+#[derive(Clone, Copy, Debug)]
+struct Met {
+    tap: usize,
+    at: i64,
+    again: bool,
+}
+
+/// Two taps, the lower index first.
+type Taps = (usize, usize);
+
 /// Looks for the first packets of each tap at the others.
 #[derive(Debug)]
 pub struct Meeting {
-    heads: HashMap<(Key, Identity), Vec<(usize, i64)>>,
+    heads: HashMap<(Key, Identity), Vec<Met>>,
     counts: Vec<usize>,
-    /// By two taps, the lower index first: second stamp less first.
-    apart: HashMap<(usize, usize), Vec<i64>>,
+    /// Packets that both saw just once: of a repeat, a capture that begins late sees only the second one.
+    once: HashMap<Taps, usize>,
 }
 
 impl Meeting {
     /// Of so many taps.
     #[must_use]
     pub fn new(taps: usize) -> Self {
-        Self { heads: HashMap::new(), counts: vec![0; taps], apart: HashMap::new() }
+        Self { heads: HashMap::new(), counts: vec![0; taps], once: HashMap::new() }
     }
 
     /// A packet of tap `tap`, in the order of its capture.
@@ -42,50 +53,70 @@ impl Meeting {
         *count += usize::from(head);
         let known = if head { Some(self.heads.entry(key).or_default()) } else { self.heads.get_mut(&key) };
         let Some(known) = known else { return };
-        for &(other, at) in known.iter().filter(|k| k.0 != tap) {
-            let (pair, apart) = if other < tap { ((other, tap), sight.at - at) } else { ((tap, other), at - sight.at) };
-            let all = self.apart.entry(pair).or_default();
-            if all.len() < ENOUGH {
-                all.push(apart);
+        let before = known.iter().find(|met| met.tap == tap).copied();
+        for other in known.iter().filter(|met| met.tap != tap && !met.again) {
+            let once = self.once.entry((tap.min(other.tap), tap.max(other.tap))).or_default();
+            match before {
+                None => *once += 1,
+                Some(before) if !before.again => *once -= 1,
+                Some(_) => {}
             }
         }
-        // Repeats tell less.
-        if head && !known.iter().any(|k| k.0 == tap) {
-            known.push((tap, sight.at));
+        match known.iter_mut().find(|met| met.tap == tap) {
+            Some(met) => met.again = true,
+            None => known.push(Met { tap, at: sight.at, again: false }),
         }
     }
 
     /// Whether enough is known of all taps.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.ahead(ENOUGH).iter().all(Option::is_some)
+        let enough = self.once.iter().filter(|(_, once)| **once >= ENOUGH).map(|(taps, _)| (*taps, 0));
+        self.ahead(enough.collect()).iter().all(Option::is_some)
     }
 
     /// How far the clock of each tap is ahead of the first one's, in nanoseconds, or of that of any tap that it has
     /// traffic in common with. Zero where nothing tells.
     #[must_use]
     pub fn clocks(&self) -> Vec<i64> {
-        self.ahead(1).into_iter().map(Option::unwrap_or_default).collect()
+        // By two taps: second stamp less first, of packets seen once, and of all.
+        let mut apart: HashMap<Taps, [Vec<i64>; 2]> = HashMap::new();
+        for met in self.heads.values() {
+            for (n, a) in met.iter().enumerate() {
+                for b in met.iter().skip(n + 1) {
+                    let (a, b) = if a.tap < b.tap { (a, b) } else { (b, a) };
+                    let [once, all] = apart.entry((a.tap, b.tap)).or_default();
+                    all.push(b.at - a.at);
+                    if !a.again && !b.again {
+                        once.push(b.at - a.at);
+                    }
+                }
+            }
+        }
+        let edges = apart.into_iter().filter_map(|(taps, [once, all])| {
+            let mut best = if once.is_empty() { all } else { once };
+            let (count, middle) = (best.len(), best.len() / 2);
+            (count != 0).then(|| (count, taps, *best.select_nth_unstable(middle).1))
+        });
+        // The best known first; the rest for a result that is always the same.
+        let mut edges: Vec<_> = edges.collect();
+        edges.sort_unstable_by_key(|&(count, taps, _)| (std::cmp::Reverse(count), taps));
+        let edges = edges.into_iter().map(|(_, taps, apart)| (taps, apart)).collect();
+        self.ahead(edges).into_iter().map(Option::unwrap_or_default).collect()
     }
 
-    /// By pairs with at least so many packets in common.
-    fn ahead(&self, least: usize) -> Vec<Option<i64>> {
-        let mut edges: Vec<_> = self.apart.iter().filter(|(_, all)| all.len() >= least).collect();
-        // The best known first; the rest for a result that is always the same.
-        edges.sort_unstable_by_key(|(pair, all)| (std::cmp::Reverse(all.len()), **pair));
+    /// From tap to tap.
+    fn ahead(&self, edges: Vec<(Taps, i64)>) -> Vec<Option<i64>> {
         let mut ahead: Vec<Option<i64>> = vec![None; self.counts.len()];
         if let Some(first) = ahead.first_mut() {
             *first = Some(0);
         }
         for _ in 0..self.counts.len() {
-            for ((a, b), all) in &edges {
-                let mut all = (*all).clone();
-                let middle = all.len() / 2;
-                let apart = *all.select_nth_unstable(middle).1;
-                let at = |tap: &usize| ahead.get(*tap).copied().flatten();
+            for &((a, b), apart) in &edges {
+                let at = |tap: usize| ahead.get(tap).copied().flatten();
                 let (slot, value) = match (at(a), at(b)) {
-                    (Some(known), None) => (*b, known + apart),
-                    (None, Some(known)) => (*a, known - apart),
+                    (Some(known), None) => (b, known.saturating_add(apart)),
+                    (None, Some(known)) => (a, known.saturating_sub(apart)),
                     _ => continue,
                 };
                 if let Some(slot) = ahead.get_mut(slot) {

@@ -32,7 +32,7 @@ use crate::event::Packet;
 use pair::{Pair, Span};
 
 pub use meet::Meeting;
-pub use report::{Between, DirectionBy, KindsReport, OutageReport, TapReport};
+pub use report::{Between, ClockUnknown, DirectionBy, KindsReport, OutageReport, TapReport};
 
 /// Matches the packets of several taps.
 #[derive(Debug)]

@@ -8,8 +8,8 @@ use rocetop_parsers::{Addr, Facts, Nanos};
 use super::reads::Mtus;
 use super::sight::{Kind, Sight, acknowledges};
 use super::twins::Twins;
-use super::way::{Alone, Copies, Edge, Run, Way};
-use super::window::{Fate, NEAR, Window, later};
+use super::way::{Alone, Copies, Edge, Held, Run, Way};
+use super::window::{Fate, Fates, NEAR, Window, later};
 use crate::event::Packet;
 use crate::flow::Key;
 
@@ -53,6 +53,15 @@ impl Span {
     }
 }
 
+/// Whether a flow is settled for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Last {
+    No,
+    /// If it is known how far the clocks are apart.
+    Known,
+    Any,
+}
+
 /// Two taps.
 #[derive(Debug, Default)]
 pub(super) struct Pair {
@@ -65,6 +74,10 @@ pub(super) struct Pair {
     mtus: Mtus,
     /// Packets that each tap saw before the other's first frame.
     early: [u64; 2],
+    /// Turns of the latest packet that each tap saw.
+    latest: [u64; 2],
+    /// Packets that each tap saw after the other's last one.
+    late: [u64; 2],
     /// Packets in all windows.
     kept: usize,
     /// Packets of flows beyond those that are told apart.
@@ -85,6 +98,9 @@ impl Pair {
         if !sight.damaged {
             self.mtus.add(&packet.facts);
             sight.rest = window.reads.get_mut(side).is_some_and(|reads| reads.is_rest(&packet.facts, self.mtus));
+        }
+        if let Some(latest) = self.latest.get_mut(side) {
+            *latest = turn;
         }
         if let Some(early) = self.early.get_mut(side) {
             *early += u64::from(other(&spans, side).is_some_and(Span::is_empty));
@@ -139,7 +155,7 @@ impl Pair {
         let mut turns: Vec<u64> = window.seen.iter().flatten().map(|s| s.turn).collect();
         let middle = turns.len() / 2;
         let upto = *turns.select_nth_unstable(middle).1;
-        self.settle(index, upto, spans, false);
+        self.settle(index, upto, spans, Last::No);
         if let Some(window) = self.windows.get_mut(index) {
             // What is left over waits for a partner: it is looked at again once there is as much news.
             window.patience = (window.len() + PATIENCE / 2).max(PATIENCE);
@@ -152,12 +168,12 @@ impl Pair {
         let oldest = self.windows.iter().flat_map(|w| &w.seen).filter_map(|s| s.front()).map(|s| s.turn).min();
         let upto = oldest.map_or(turn, |oldest| oldest + (turn - oldest) / 2);
         for index in 0..self.windows.len() {
-            self.settle(index, upto, spans, false);
+            self.settle(index, upto, spans, Last::No);
         }
         // Nothing could be settled in pairs: whatever is there goes.
         if self.kept > MOST / 4 * 3 {
             for index in 0..self.windows.len() {
-                self.settle(index, turn, spans, false);
+                self.settle(index, turn, spans, Last::No);
             }
         }
         self.hurried += (before - self.kept) as u64;
@@ -165,17 +181,29 @@ impl Pair {
 
     /// Settles everything.
     pub(super) fn finish(&mut self, spans: [Span; 2]) {
+        let sides = self.late.iter_mut().zip(self.latest.iter().rev()).enumerate();
+        for (side, (late, &until)) in sides {
+            let seen = self.windows.iter().filter_map(|w| w.seen.get(side)).flatten();
+            *late = seen.filter(|s| s.turn > until).count() as u64;
+        }
         // Answers tell nothing of mirrors and follow what requests tell.
         let (first, then): (Vec<_>, Vec<_>) =
             (0..self.windows.len()).partition(|&w| self.windows.get(w).is_some_and(Window::is_numbered));
+        // Flows without a packet that tells how far the clocks are apart follow those that have one.
+        let mut waiting = Vec::new();
         for index in first.into_iter().chain(then) {
-            self.settle(index, u64::MAX, spans, true);
+            if !self.settle(index, u64::MAX, spans, Last::Known) {
+                waiting.push(index);
+            }
+        }
+        for index in waiting {
+            self.settle(index, u64::MAX, spans, Last::Any);
         }
     }
 
-    /// Settles the packets of a flow before turn `upto`. A pair is settled together.
-    fn settle(&mut self, index: usize, upto: u64, spans: [Span; 2], last: bool) {
-        let Some(slot) = self.windows.get_mut(index) else { return };
+    /// Settles the packets of a flow before turn `upto`. A pair is settled together. Returns whether it did.
+    fn settle(&mut self, index: usize, upto: u64, spans: [Span; 2], last: Last) -> bool {
+        let Some(slot) = self.windows.get_mut(index) else { return true };
         // Taken out, since what others acknowledge has a say.
         let mut window = std::mem::replace(slot, Window::new(slot.key, slot.way, slot.patience));
         let before = window.len();
@@ -184,7 +212,15 @@ impl Pair {
             window.twins = self.twins;
         }
         let answers = self.way_back(&window).map(|way| way.answers).unwrap_or_default();
-        let fates = window.fates(&answers);
+        let way = self.ways.get(window.way);
+        let known = || way.and_then(|way| way.differences.median());
+        let Fates { fates, apart } = window.fates(&answers, known);
+        if last == Last::Known && apart.iter().all(|side| side.first().is_none_or(Option::is_none)) {
+            if let Some(slot) = self.windows.get_mut(index) {
+                *slot = window;
+            }
+            return false;
+        }
         if numbered {
             for (all, one) in self.twins.iter_mut().zip(window.twins) {
                 *all = Twins { moved: all.moved || one.moved, same: all.same || one.same };
@@ -193,11 +229,10 @@ impl Pair {
         let seen = std::mem::take(&mut window.seen);
         let mut both: Vec<(u64, u64)> = Vec::new();
         for side in 0..2 {
-            let (Some(mine), Some(theirs), Some(fates)) = (seen.get(side), seen.get(1 - side), fates.get(side)) else {
-                continue;
-            };
+            let (Some(mine), Some(theirs)) = (seen.get(side), seen.get(1 - side)) else { continue };
+            let (Some(fates), Some(apart)) = (fates.get(side), apart.get(side)) else { continue };
             let mut rest = VecDeque::new();
-            for (sight, &fate) in mine.iter().zip(fates) {
+            for ((sight, &fate), &apart) in mine.iter().zip(fates).zip(apart) {
                 let mate = if let Fate::Through { mate, .. } = fate { theirs.get(mate) } else { None };
                 if sight.turn >= upto || mate.is_some_and(|m| m.turn >= upto) {
                     rest.push_back(*sight);
@@ -208,9 +243,13 @@ impl Pair {
                         if side == 0 && sure {
                             both.push((sight.turn, mate.turn));
                         }
-                        self.through(&mut window, side, sight, mate, spans);
+                        self.through(&mut window, side, [sight, mate], sure, spans);
                     }
-                    (Fate::Alone(copies), _) => self.alone(&mut window, side, sight, copies, spans),
+                    (Fate::Alone(copies), _) => {
+                        // When the other tap should have seen it, by its own clock.
+                        let expected = apart.map(|apart| if side == 0 { sight.at + apart } else { sight.at - apart });
+                        self.alone(&mut window, side, Held { sight: *sight, copies, expected }, spans);
+                    }
                     (Fate::Through { .. }, None) => {}
                     (Fate::Twin, _) => {
                         if let Some(alone) = self.alone_of(&window, side) {
@@ -224,7 +263,7 @@ impl Pair {
             }
         }
         self.count_reordered(&mut window, both);
-        if last {
+        if last != Last::No {
             for side in 0..2 {
                 self.end(&mut window, side, spans);
             }
@@ -233,6 +272,7 @@ impl Pair {
         if let Some(slot) = self.windows.get_mut(index) {
             *slot = window;
         }
+        true
     }
 
     fn alone_of(&mut self, window: &Window, side: usize) -> Option<&mut Alone> {
@@ -240,9 +280,8 @@ impl Pair {
     }
 
     /// A packet that both saw, in the order of tap `side`.
-    fn through(&mut self, window: &mut Window, side: usize, sight: &Sight, mate: &Sight, spans: [Span; 2]) {
-        let (first, second) = if side == 0 { (sight, mate) } else { (mate, sight) };
-        window.difference = Some(second.at - first.at);
+    fn through(&mut self, window: &mut Window, side: usize, seen: [&Sight; 2], sure: bool, spans: [Span; 2]) {
+        let [sight, mate] = seen;
         if window.started.get(side) == Some(&false) {
             self.judge_beginning(window, side, spans);
             if let Some(started) = window.started.get_mut(side) {
@@ -250,7 +289,7 @@ impl Pair {
             }
         } else {
             // The other capture went on.
-            self.lose_held(window, side);
+            self.lose_held(window, side, spans);
         }
         let outage = window.runs.get_mut(side).and_then(|run| run.through(sight));
         if let Some(alone) = self.alone_of(window, side) {
@@ -259,89 +298,99 @@ impl Pair {
         if side == 0
             && let Some(way) = self.ways.get_mut(window.way)
         {
-            way.through(first, second);
+            way.through(sight, mate, sure);
         }
     }
 
     /// A packet that only tap `side` saw.
-    fn alone(&mut self, window: &mut Window, side: usize, sight: &Sight, copies: Copies, spans: [Span; 2]) {
-        if sight.damaged {
+    fn alone(&mut self, window: &mut Window, side: usize, held: Held, spans: [Span; 2]) {
+        if held.sight.damaged {
             if let Some(alone) = self.alone_of(window, side) {
                 alone.damaged += 1;
             }
             return;
         }
         let begun = window.started.get(side) == Some(&true);
-        let covered = expected(window, side, sight).zip(other(&spans, side)).is_some_and(|(at, span)| at <= span.last);
+        let covered = held.expected.zip(other(&spans, side)).is_some_and(|(at, span)| at <= span.last);
         if begun && covered && window.edges.get(side).is_some_and(Edge::is_full) {
-            self.lose_held(window, side);
+            self.lose_held(window, side, spans);
         }
         if let Some(edge) = window.edges.get_mut(side) {
-            edge.add(*sight, copies);
+            edge.add(held);
         }
     }
 
-    /// What tap `side` saw since the last packet that both saw was lost.
-    fn lose_held(&mut self, window: &mut Window, side: usize) {
-        let Some(edge) = window.edges.get_mut(side).filter(|e| e.count() != 0).map(std::mem::take) else { return };
-        for (sight, copies) in &edge.held {
-            self.lost(window, side, sight, *copies);
+    /// What tap `side` saw between two packets that both saw was lost. Where the other capture began in the midst of the
+    /// traffic, what a shorter way would have brought before its first frame may have passed before.
+    fn lose_held(&mut self, window: &mut Window, side: usize, spans: [Span; 2]) {
+        if window.edges.get(side).is_none_or(|edge| edge.count() == 0) {
+            return;
         }
-        if let Some(alone) = self.alone_of(window, side) {
-            alone.outside += edge.more;
-        }
+        let Some(span) = other(&spans, side) else { return };
+        let blur = if self.is_amidst(side) { self.jitter(window) } else { 0 };
+        let begin = span.first.saturating_add(blur);
+        self.judge(window, side, |held| held.expected.is_none_or(|at| at >= begin));
     }
 
     /// The first packet of the flow that both saw has come: what tap `side` saw before it was lost if the other capture
-    /// had begun.
+    /// had begun. What was due before its first frame cannot be compared, whatever was sent again later.
     fn judge_beginning(&mut self, window: &mut Window, side: usize, spans: [Span; 2]) {
-        let Some(edge) = window.edges.get_mut(side).map(std::mem::take) else { return };
         let Some(span) = other(&spans, side) else { return };
-        let from = |s: &Sight, first| expected(window, side, s).is_some_and(|at| at >= first);
         // Where the other capture began in the midst of the traffic, delays that vary blur its beginning.
-        let amidst = self.early.get(side).is_some_and(|&early| early > EDGE);
-        let begin = span.first.saturating_add(if amidst { BLURRED } else { 0 });
-        // What was sent again, moments before the other tap's first frame of all, was the first loss of all.
-        let first =
-            |s: &Sight, copies: &Copies| !amidst && copies.there != 0 && from(s, span.first.saturating_sub(BLURRED));
-        let judged = edge.held.iter().filter(|(s, c)| from(s, begin) || first(s, c));
-        let judged = judged.copied().collect::<Vec<_>>();
-        let outside = edge.count() - judged.len() as u64;
-        for (sight, copies) in &judged {
-            self.lost(window, side, sight, *copies);
+        let begin = span.first.saturating_add(if self.is_amidst(side) { BLURRED } else { 0 });
+        self.judge(window, side, |held| held.expected.is_some_and(|at| at >= begin));
+    }
+
+    /// The captures are at their ends: what tap `side` saw behind the last packet that both saw.
+    fn end(&mut self, window: &mut Window, side: usize, spans: [Span; 2]) {
+        let Some(edge) = window.edges.get(side) else { return };
+        if window.started.get(side) != Some(&true) {
+            let count = edge.count();
+            if count != 0
+                && let Some(alone) = self.alone_of(window, side)
+            {
+                alone.unseen[0] += 1;
+                alone.unseen[1] += count;
+            }
+            return;
+        }
+        let Some(span) = other(&spans, side) else { return };
+        let late = edge.held.iter().filter(|held| held.expected.is_none_or(|at| at > span.last)).count() as u64;
+        let amidst = late + edge.more > EDGE || self.late.get(side).is_some_and(|&late| late > EDGE);
+        let end = span.last.saturating_sub(if amidst { BLURRED } else { 0 });
+        let begin = span.first.saturating_add(if self.is_amidst(side) { self.jitter(window) } else { 0 });
+        self.judge(window, side, |held| held.expected.is_some_and(|at| (begin..=end).contains(&at)));
+        let outage = window.runs.get_mut(side).and_then(Run::end);
+        if let Some(alone) = self.alone_of(window, side) {
+            alone.outage(outage);
+        }
+    }
+
+    /// What was held back was lost where the other tap `covers` it, and lies apart where not.
+    fn judge(&mut self, window: &mut Window, side: usize, covers: impl Fn(&Held) -> bool) {
+        let Some(edge) = window.edges.get_mut(side).map(std::mem::take) else { return };
+        let mut outside = edge.more;
+        for held in &edge.held {
+            if covers(held) {
+                self.lost(window, side, &held.sight, held.copies);
+            } else {
+                outside += 1;
+            }
         }
         if let Some(alone) = self.alone_of(window, side) {
             alone.outside += outside;
         }
     }
 
-    /// The captures are at their ends: what tap `side` saw behind the last packet that both saw.
-    fn end(&mut self, window: &mut Window, side: usize, spans: [Span; 2]) {
-        let Some(edge) = window.edges.get_mut(side).map(std::mem::take) else { return };
-        if window.difference.is_none() {
-            if edge.count() != 0
-                && let Some(alone) = self.alone_of(window, side)
-            {
-                alone.unseen[0] += 1;
-                alone.unseen[1] += edge.count();
-            }
-            return;
-        }
-        let Some(span) = other(&spans, side) else { return };
-        let upto = |s: &Sight, last| expected(window, side, s).is_some_and(|at| at <= last);
-        let late = edge.held.iter().filter(|(s, _)| !upto(s, span.last)).count() as u64 + edge.more;
-        let end = span.last.saturating_sub(if late > EDGE { BLURRED } else { 0 });
-        let judged = edge.held.iter().filter(|(s, _)| upto(s, end)).copied().collect::<Vec<_>>();
-        for (sight, copies) in &judged {
-            self.lost(window, side, sight, *copies);
-        }
-        if let Some(alone) = self.alone_of(window, side) {
-            alone.outside += edge.count() - judged.len() as u64;
-        }
-        let outage = window.runs.get_mut(side).and_then(Run::end);
-        if let Some(alone) = self.alone_of(window, side) {
-            alone.outage(outage);
-        }
+    /// Whether the other capture began in the midst of what tap `side` saw.
+    fn is_amidst(&self, side: usize) -> bool {
+        self.early.get(side).is_some_and(|&early| early > EDGE)
+    }
+
+    /// How much the delays of a direction vary, as far as a capture's edges are concerned.
+    fn jitter(&self, window: &Window) -> i64 {
+        let range = self.ways.get(window.way).and_then(|way| way.differences.range());
+        range.map_or(BLURRED, |(min, max)| max.saturating_sub(min).min(BLURRED))
     }
 
     /// A packet that the other tap should have seen.
@@ -392,12 +441,6 @@ impl Pair {
         both.sort_unstable_by_key(|b| b.0);
         way.reordered[1] += both.iter().map(|b| late(&mut window.front[1], b.1)).sum::<u64>();
     }
-}
-
-/// When the other tap should have seen a packet, by its own clock; `None` before anything tells.
-fn expected(window: &Window, side: usize, sight: &Sight) -> Option<i64> {
-    let difference = window.difference?;
-    Some(if side == 0 { sight.at + difference } else { sight.at - difference })
 }
 
 fn other(spans: &[Span; 2], side: usize) -> Option<&Span> {

@@ -33,6 +33,20 @@ pub enum DirectionBy {
     Unknown,
 }
 
+/// Why two clocks cannot be compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClockUnknown {
+    /// Only one direction was seen at both taps.
+    OneDirection,
+    /// Of a direction every packet came several times, and not as often at both taps: which copy is which is not known.
+    Copies,
+    /// Nothing tells which of the taps the packets passed first.
+    Order,
+    /// Both ways together take less than no time: a clock was set, or ran at another speed.
+    ClockSet,
+}
+
 /// Packets by what they are for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "as they are called")]
@@ -117,10 +131,12 @@ pub struct TapReport {
     pub owd_ns: Option<Spread>,
     /// Delay beyond the shortest one seen, which needs no offset.
     pub queueing_ns: Spread,
-    /// The clock of `to` less that of `from`; `None` where only one direction was seen.
+    /// The clock of `to` less that of `from`; `None` where `clock_unknown` says why.
     pub clock_offset_ns: Option<i64>,
     /// The offset is right to within this.
     pub clock_uncertainty_ns: Option<u64>,
+    /// Why the clocks cannot be compared, where they cannot.
+    pub clock_unknown: Option<ClockUnknown>,
     /// Packets of both taps that were settled early, or not at all, because too many were open.
     pub hurried: u64,
 }
@@ -181,7 +197,7 @@ impl<'a> Course<'a> {
     fn report(
         &self,
         [a, b]: [String; 2],
-        offset: Option<Offset>,
+        offset: Result<Offset, ClockUnknown>,
         pair: &Pair,
         leaks: &[Leak; 2],
         names: &[String],
@@ -207,14 +223,15 @@ impl<'a> Course<'a> {
             FrameRef::In(format!("{name}:{}", frame.place()))
         };
         let received = way.through + unrecognised;
-        let offset = offset.map(|o| if swap { Offset { ahead: -o.ahead, ..o } } else { o });
+        let clock_unknown = offset.err();
+        let offset = offset.ok().map(|o| if swap { Offset { ahead: -o.ahead, ..o } } else { o });
         let differences = &way.differences;
         // In the direction of travel: second tap's stamp less first's, or the reverse.
         let travelled = |percent| {
             if swap { differences.quantile_reversed(percent).map(|d| -d) } else { differences.quantile(percent) }
         };
-        let least = if swap { -differences.max } else { differences.min };
-        let most = if swap { -differences.min } else { differences.max };
+        let (min, max) = differences.range().unwrap_or_default();
+        let (least, most) = if swap { (-max, -min) } else { (min, max) };
         let spread = |base: i64| {
             let beyond = |d: i64| u64::try_from(d - base).unwrap_or_default();
             let quantile = |percent| travelled(percent).map_or(0, beyond);
@@ -244,10 +261,13 @@ impl<'a> Course<'a> {
             unseen_flows: up.unseen[0],
             unseen_packets: up.unseen[1],
             mirror_copies: up.twins + down.twins,
-            owd_ns: offset.filter(|_| self.by != DirectionBy::Unknown).map(|o| spread(o.ahead)),
+            owd_ns: offset
+                .filter(|_| self.by != DirectionBy::Unknown && differences.count != 0)
+                .map(|o| spread(o.ahead)),
             queueing_ns: spread(least),
             clock_offset_ns: offset.map(|o| o.ahead),
             clock_uncertainty_ns: offset.map(|o| o.uncertainty),
+            clock_unknown,
             hurried: pair.hurried + pair.beyond,
         }
     }
@@ -289,11 +309,18 @@ impl Leak {
 }
 
 /// The second tap's clock less the first's, by the shortest way there and the shortest way back.
-fn offset(courses: &[Course<'_>]) -> Option<Offset> {
-    let of = |first| courses.iter().filter(move |c| c.first == first && c.by != DirectionBy::Unknown);
-    let there = of(0).map(|c| c.way.differences.min).min()?;
-    let back = of(1).map(|c| -c.way.differences.max).min()?;
-    Offset::between(there, back)
+fn offset(courses: &[Course<'_>]) -> Result<Offset, ClockUnknown> {
+    let known = || courses.iter().filter(|c| c.by != DirectionBy::Unknown);
+    let shortest = |first| {
+        let ranges = known().filter(move |c| c.first == first).filter_map(|c| c.way.differences.range());
+        ranges.map(|(min, max)| if first == 0 { min } else { -max }).min()
+    };
+    match (shortest(0), shortest(1)) {
+        (Some(there), Some(back)) => Offset::between(there, back).ok_or(ClockUnknown::ClockSet),
+        _ if known().next().is_none() => Err(ClockUnknown::Order),
+        _ if known().any(|c| c.first == 0) && known().any(|c| c.first == 1) => Err(ClockUnknown::Copies),
+        _ => Err(ClockUnknown::OneDirection),
+    }
 }
 
 fn outage(o: &Outage, frame: impl Fn(FrameNo) -> FrameRef) -> OutageReport {

@@ -67,18 +67,27 @@ pub(super) struct Copies {
     pub(super) there: usize,
 }
 
+/// A packet that only this tap saw.
+#[derive(Clone, Debug)]
+pub(super) struct Held {
+    pub(super) sight: Sight,
+    pub(super) copies: Copies,
+    /// When the other tap should have seen it, by its own clock; `None` where nothing tells.
+    pub(super) expected: Option<i64>,
+}
+
 /// What one tap saw of a flow before, between or after what both saw, and what is not judged yet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Edge {
-    pub(super) held: Vec<(Sight, Copies)>,
+    pub(super) held: Vec<Held>,
     /// Those beyond the held ones.
     pub(super) more: u64,
 }
 
 impl Edge {
-    pub(super) fn add(&mut self, sight: Sight, copies: Copies) {
+    pub(super) fn add(&mut self, held: Held) {
         if !self.is_full() {
-            self.held.push((sight, copies));
+            self.held.push(held);
         } else {
             self.more += 1;
         }
@@ -161,7 +170,7 @@ pub(super) struct Way {
     pub(super) through: u64,
     /// Those of them whose delivery shows anyhow.
     pub(super) shown: u64,
-    /// Second stamp less first.
+    /// Second stamp less first, of packets that leave no doubt which copy is which.
     pub(super) differences: Differences,
     /// Of packets that both saw: those whose TTL was higher at this tap.
     pub(super) fresher: [u64; 2],
@@ -199,11 +208,13 @@ impl Way {
         }
     }
 
-    /// A packet that both saw.
-    pub(super) fn through(&mut self, first: &Sight, second: &Sight) {
+    /// A packet that both saw. Where one of several copies is missing, its delay is not `sure`.
+    pub(super) fn through(&mut self, first: &Sight, second: &Sight, sure: bool) {
         self.through += 1;
         self.shown += u64::from(first.shows());
-        self.differences.add(second.at - first.at);
+        if sure {
+            self.differences.add(second.at - first.at);
+        }
         let each = |counts: &mut [u64; 2], at_first: bool, at_second: bool| {
             counts[0] += u64::from(at_first && !at_second);
             counts[1] += u64::from(at_second && !at_first);

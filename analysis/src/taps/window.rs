@@ -22,6 +22,15 @@ pub(super) enum Fate {
     Twin,
 }
 
+/// What became of each packet, by tap.
+#[derive(Debug, Default)]
+pub(super) struct Fates {
+    pub(super) fates: [Vec<Fate>; 2],
+    /// How far the clocks and the way set both taps apart at about that time: second stamp less first of the nearest
+    /// packet that leaves no doubt.
+    pub(super) apart: [Vec<Option<i64>>; 2],
+}
+
 /// One flow at two taps.
 #[derive(Debug)]
 pub(super) struct Window {
@@ -31,7 +40,7 @@ pub(super) struct Window {
     pub(super) seen: [VecDeque<Sight>; 2],
     /// Packets that are waited for before it is settled.
     pub(super) patience: usize,
-    /// Second time stamp less first of the latest packet that both saw.
+    /// Second time stamp less first of the latest packet that both saw, of those that leave no doubt.
     pub(super) difference: Option<i64>,
     /// Of packets that both saw, the latest turn at each tap.
     pub(super) front: [u64; 2],
@@ -88,9 +97,9 @@ impl Window {
         self.seen.get(side)?.get(index)
     }
 
-    /// The fate of every packet, by tap.
-    /// By what the taps show of the answers to this flow.
-    pub(super) fn fates(&mut self, answers: &[Answers; 2]) -> [Vec<Fate>; 2] {
+    /// The fate of every packet, by what the taps show of the answers to this flow. `known` tells how far both taps are
+    /// apart where this flow does not.
+    pub(super) fn fates(&mut self, answers: &[Answers; 2], known: impl FnOnce() -> Option<i64>) -> Fates {
         let mut order: Vec<(Identity, usize, usize)> = Vec::with_capacity(self.len());
         for (side, seen) in self.seen.iter().enumerate() {
             order.extend(seen.iter().enumerate().map(|(index, sight)| (sight.identity, side, index)));
@@ -106,8 +115,8 @@ impl Window {
         for (side, (fates, answers)) in fates.iter_mut().zip(answers).enumerate() {
             self.drop_twins(side, &mut groups, fates, answers);
         }
-        self.pair(groups, &mut fates);
-        fates
+        let apart = self.pair(groups, &mut fates, known);
+        Fates { fates, apart }
     }
 
     /// Takes second sights of one frame out of the groups, where the tap makes them.
@@ -162,7 +171,12 @@ impl Window {
     }
 
     /// Pairs the copies of each packet: as many as both saw.
-    fn pair(&mut self, groups: Vec<[Vec<usize>; 2]>, fates: &mut [Vec<Fate>; 2]) {
+    fn pair(
+        &mut self,
+        groups: Vec<[Vec<usize>; 2]>,
+        fates: &mut [Vec<Fate>; 2],
+        known: impl FnOnce() -> Option<i64>,
+    ) -> [Vec<Option<i64>>; 2] {
         let [first, second] = &self.seen;
         let mut pairs = Vec::new();
         for [a, b] in groups.iter().filter(|[a, b]| a.len() == b.len()) {
@@ -176,11 +190,14 @@ impl Window {
                 (*fa, *fb) = (Some(b), Some(a));
             }
         }
+        let difference = |&(a, b): &(usize, usize)| Some(second.get(b)?.at - first.get(a)?.at);
+        let known = self.difference.or_else(|| if sure == 0 { known() } else { None });
+        let latest = pairs.iter().max_by_key(|p| p.0).and_then(difference);
         let groups: Vec<Group> = groups.into_iter().map(|[up, down]| Group { up, down }).collect();
-        pairs.extend(assign(first, second, &groups, &fixed[1], self.difference));
+        pairs.extend(assign(first, second, &groups, &fixed[1], known));
         let turned: Vec<Group> = groups.iter().map(|g| Group { up: g.down.clone(), down: g.up.clone() }).collect();
-        let known = self.difference.map(|d| -d);
-        pairs.extend(assign(second, first, &turned, &fixed[0], known).into_iter().map(|(b, a)| (a, b)));
+        let turned_known = known.map(|d| -d);
+        pairs.extend(assign(second, first, &turned, &fixed[0], turned_known).into_iter().map(|(b, a)| (a, b)));
         for group in &groups {
             let copies = [(&group.up, &group.down), (&group.down, &group.up)];
             for (fates, (here, there)) in fates.iter_mut().zip(copies) {
@@ -197,7 +214,25 @@ impl Window {
                 self.answered = later(self.answered, sight.psn);
             }
         }
+        self.difference = latest.or(known);
+        let [by_first, by_second] = fixed;
+        let by = |fixed: Vec<Option<usize>>, apart: &dyn Fn(usize, usize) -> Option<i64>| {
+            let each = fixed.into_iter().enumerate().map(|(here, there)| apart(here, there?)).collect();
+            nearest(each, known)
+        };
+        let by_first = by(by_first, &|a, b| difference(&(a, b)));
+        [by_first, by(by_second, &|b, a| difference(&(a, b)))]
     }
+}
+
+/// Fills what is not known by what was known before, or else by what comes next, or else by what was `known`.
+fn nearest(mut each: Vec<Option<i64>>, known: Option<i64>) -> Vec<Option<i64>> {
+    let mut last = known.or_else(|| each.iter().copied().find_map(|e| e));
+    for slot in &mut each {
+        last = slot.or(last);
+        *slot = last;
+    }
+    each
 }
 
 fn set(fates: &mut [Vec<Fate>; 2], a: usize, b: usize, sure: bool) {

@@ -10,7 +10,7 @@ use rocetop_analysis::report::paths::{PairReport, PathsReport, UplinksReport};
 use rocetop_analysis::report::{ConnectionReport, FlowReport, FrameRef, RateReport, TotalsReport, VlanReport};
 use rocetop_analysis::story::StoryReport;
 use rocetop_analysis::story::report::{Cause, EpisodeReport, Kind, NearEvidence, Sizes, Spread};
-use rocetop_analysis::taps::{DirectionBy, KindsReport, OutageReport, TapReport};
+use rocetop_analysis::taps::{ClockUnknown, DirectionBy, KindsReport, OutageReport, TapReport};
 use rocetop_analysis::totals::pauses::PauseReport;
 use rocetop_parsers::Bytes;
 use rocetop_parsers::ib::opcode::Opcode;
@@ -248,6 +248,7 @@ fn tap() -> TapReport {
         queueing_ns: Spread::default(),
         clock_offset_ns: Some(0),
         clock_uncertainty_ns: Some(0),
+        clock_unknown: Some(ClockUnknown::Order),
         hurried: 0,
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use rocetop_analysis::report::FrameRef;
-use rocetop_analysis::taps::{Between, DirectionBy, KindsReport, OutageReport, TapReport};
+use rocetop_analysis::taps::{Between, ClockUnknown, DirectionBy, KindsReport, OutageReport, TapReport};
 
 use super::figures::{count, counted, duration, share, time};
 use super::page::{BAD, DIM, GOOD, HEAD, PLAIN, Page};
@@ -96,7 +96,15 @@ fn course<W: Write>(page: &mut Page<'_, W>, row: &TapReport) -> io::Result<()> {
                 duration(within)
             )
         }
-        _ => "not comparable: only one direction was seen, or a clock was set meanwhile".to_owned(),
+        _ => {
+            let why = match row.clock_unknown {
+                Some(ClockUnknown::Copies) => "every packet came several times, and which is which is not known",
+                Some(ClockUnknown::ClockSet) => "one was set meanwhile, or runs at another speed",
+                Some(ClockUnknown::Order) => "which tap comes first is not known",
+                Some(ClockUnknown::OneDirection) | None => "only one direction was seen at both",
+            };
+            format!("not comparable: {why}")
+        }
     };
     page.words(PLAIN, "    Clocks   ", &clocks)
 }
@@ -134,7 +142,9 @@ fn direction<W: Write>(page: &mut Page<'_, W>, row: &TapReport) -> io::Result<()
         Some(d) => page.figures(PLAIN, "      Delay    ", &spread("", d.p50, d.p99, d.max))?,
         None => {
             let d = &row.queueing_ns;
-            page.figures(PLAIN, "      Delay    ", &spread("above the least: ", d.p50, d.p99, d.max))?;
+            if d.count != 0 {
+                page.figures(PLAIN, "      Delay    ", &spread("above the least: ", d.p50, d.p99, d.max))?;
+            }
         }
     }
     let notes = [
