@@ -6,14 +6,13 @@
 //! that duplicate make identical frames too. Suspects are accounted like any packet and kept in a tally beside it, so that
 //! the verdict can be given at any time: a mirror's tally is taken off again.
 
-use std::collections::VecDeque;
-
 use rocetop_parsers::fold::{Tally, numbered};
 use rocetop_parsers::ib::opcode::{Opcode, Traits};
 use rocetop_parsers::{Bytes, Facts, Nanos};
 
-use crate::flow::headers::{Few, Place};
+use crate::flow::headers::Place;
 use crate::flow::message_bytes;
+use crate::flow::mirror::{Glance, Look, Mirror};
 
 /// What makes two packets of one flow the same packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -87,40 +86,16 @@ impl Share {
     }
 }
 
-/// Time within which a mirror of the same capture delivers the copy of a frame from another port: queues between the two
-/// ports take milliseconds at most, a path that failed is noticed by a timeout of tens of them.
-pub(crate) const MIRRORED_WITHIN: Nanos = Nanos(20_000_000);
-/// Packets of one flow remembered while it is seen at several places.
-const RECENT: usize = 64;
-/// Copies below this many prove little: a lone message that is resent looks the same.
-const LEAST: u64 = 16;
-
-/// A packet sent, and the places where it was seen: one bit each.
-#[derive(Clone, Copy, Debug)]
-struct Sent {
-    identity: Identity,
-    at: Nanos,
-    places: u8,
-}
-
 /// One flow's suspects.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Copies {
-    /// The first is home: where the flow was seen before suspicion began.
-    places: Few<Place, 7>,
-    recent: VecDeque<Sent>,
-    /// Packets at home since suspicion began.
-    at_home: u64,
+    mirror: Mirror<Identity>,
     /// All packets at other places.
     elsewhere: Tally,
-    /// Some numbered packet was first seen elsewhere.
-    first_elsewhere: bool,
     /// Second sights at another place.
     moved: Share,
-    /// Repeats at another place whose first sight is not remembered: copies only where both places went on.
+    /// Repeats at another place whose first sight is not remembered.
     late: Share,
-    /// File of the first place: within it one clock counts.
-    file: u16,
 }
 
 /// One packet as this module needs it.
@@ -136,66 +111,27 @@ pub(crate) struct Suspect<'a> {
 }
 
 impl Copies {
-    const HOME: u8 = 1;
-
     /// Suspicion begins: the packet before was `before`, at `home` in `file`.
     pub(crate) fn since(before: Identity, at: Nanos, home: Place, file: u16) -> Self {
-        let recent = VecDeque::from([Sent { identity: before, at, places: Self::HOME }]);
-        Self { places: Few::of(home), recent, file, ..Self::default() }
+        let mirror = Mirror::since([(before, at)], home, file);
+        Self { mirror, elsewhere: Tally::default(), moved: Share::default(), late: Share::default() }
     }
 
     /// A packet of a flow under suspicion. Returns whether it may be a copy.
     pub(crate) fn add(&mut self, suspect: Suspect<'_>) -> bool {
         let Suspect { facts, traits, wire, place, again, at, file } = suspect;
-        self.places.add(place);
-        // Places beyond the ones kept share the last bit.
-        let bit = 1 << self.places.values().iter().position(|&p| p == place).unwrap_or(7);
-        if bit == Self::HOME {
-            self.at_home += 1;
-        } else {
-            self.elsewhere.add(facts, traits, wire);
-        }
-        let identity = Identity::of(facts);
-        // The first sight of a numbered packet is nobody's copy; answers and datagrams have no such proof.
         let numbered = numbered(facts.opcode.transport()) && traits.any(Traits::REQUEST | Traits::RESPONSE);
         let known = again.request || again.response;
-        if known || !numbered {
-            // The latest sending of this packet that was not seen at this place yet. Clocks of other files may be far off.
-            let near = |s: &Sent| file != self.file || at.since(s.at) <= MIRRORED_WITHIN;
-            let open = |s: &&mut Sent| s.identity == identity && s.places & bit == 0 && near(s);
-            if let Some(sent) = self.recent.iter_mut().rev().find(open) {
-                sent.places |= bit;
-                self.moved.add(facts, traits, wire, again);
-                return true;
-            }
-            if known && bit != Self::HOME {
-                let share = if file == self.file { &mut self.late } else { &mut self.moved };
-                share.add(facts, traits, wire, again);
-                return true;
-            }
+        let glance = self.mirror.add(Look { identity: Identity::of(facts), at, place, file, numbered, again: known });
+        if !self.mirror.is_home(place) {
+            self.elsewhere.add(facts, traits, wire);
         }
-        self.first_elsewhere |= numbered && !known && bit != Self::HOME;
-        if self.recent.len() == RECENT {
-            self.recent.pop_front();
+        match glance {
+            Glance::First => return false,
+            Glance::Moved => self.moved.add(facts, traits, wire, again),
+            Glance::Late => self.late.add(facts, traits, wire, again),
         }
-        self.recent.push_back(Sent { identity, at, places: bit });
-        false
-    }
-
-    /// Whether both places saw the flow go on, as they do under a mirror and not after a failure.
-    fn went_on(&self) -> bool {
-        self.at_home >= LEAST && self.at_home * 4 >= self.elsewhere.packets
-    }
-
-    /// Whether second sights are half of what either place saw at least. A flow that only changed its path saw nothing
-    /// more at its first one.
-    fn has_moved(&self) -> bool {
-        let late = if self.went_on() { self.late.tally.packets } else { 0 };
-        let (moved, elsewhere) = (self.moved.tally.packets + late, self.elsewhere.packets);
-        let both = moved * 2 >= self.at_home.min(elsewhere) && self.at_home >= LEAST;
-        // Where home saw nothing more, nine in ten have to be second sights: a new path begins with repeats, too.
-        let after = if self.at_home == 0 { moved * 10 >= elsewhere * 9 } else { moved * 2 >= elsewhere };
-        moved != 0 && (both || after)
+        true
     }
 
     /// What is to be taken off a flow of `all` packets, as the evidence stands. A flow of answers alone follows `peer`.
@@ -203,14 +139,14 @@ impl Copies {
         let tells = |t: &Tally| t.requests + t.responses != 0;
         let judge = if tells(all) { self } else { peer.filter(|(_, t)| tells(t)).map_or(self, |(copies, _)| copies) };
         let mut share = Share::default();
-        if judge.has_moved() {
+        if judge.mirror.has_moved() {
             share = self.moved;
-            if self.went_on() {
+            if self.mirror.went_on() {
                 share.merge(&self.late);
             }
             // Answers cannot prove that they are copies of what was seen before suspicion began. Where home saw
             // everything that the other places did, they are.
-            if !self.first_elsewhere && self.elsewhere.is_within(all) {
+            if !self.mirror.saw_first_elsewhere() && self.elsewhere.is_within(all) {
                 share.tally = self.elsewhere;
             }
         }

@@ -4,6 +4,7 @@ pub(crate) mod copies;
 pub mod habits;
 pub(crate) mod headers;
 pub mod marks;
+pub(crate) mod mirror;
 mod notice;
 mod responses;
 mod seen;

@@ -14,6 +14,7 @@
 
 mod align;
 mod clock;
+mod front;
 mod meet;
 mod pair;
 mod reads;
@@ -22,14 +23,14 @@ mod sight;
 #[cfg(test)]
 mod tests;
 mod told;
-mod twins;
 mod way;
 mod window;
 
 use rocetop_parsers::Nanos;
 
 use crate::event::Packet;
-use pair::{Pair, Span};
+use front::{Front, Span};
+use pair::Pair;
 
 pub use meet::Meeting;
 pub use report::{Between, ClockUnknown, DirectionBy, KindsReport, OutageReport, TapReport};
@@ -37,7 +38,7 @@ pub use report::{Between, ClockUnknown, DirectionBy, KindsReport, OutageReport, 
 /// Matches the packets of several taps.
 #[derive(Debug)]
 pub struct Matcher {
-    spans: Vec<Span>,
+    fronts: Vec<Front>,
     /// Every two taps, the lower index first.
     pairs: Vec<(usize, usize, Pair)>,
     turn: u64,
@@ -48,13 +49,13 @@ impl Matcher {
     #[must_use]
     pub fn new(taps: usize) -> Self {
         let pairs = (0..taps).flat_map(|a| (a + 1..taps).map(move |b| (a, b, Pair::default()))).collect();
-        Self { spans: vec![Span::default(); taps], pairs, turn: 0 }
+        Self { fronts: (0..taps).map(|_| Front::default()).collect(), pairs, turn: 0 }
     }
 
     /// A frame of tap `tap`, of any kind: it tells that the tap was capturing.
     pub fn frame(&mut self, tap: usize, at: Nanos) {
-        if let Some(span) = self.spans.get_mut(tap) {
-            span.add(at);
+        if let Some(front) = self.fronts.get_mut(tap) {
+            front.span.add(at);
         }
     }
 
@@ -65,6 +66,15 @@ impl Matcher {
         if !packet.facts.is_rdma() {
             return;
         }
+        let mut ready = Vec::new();
+        if let Some(front) = self.fronts.get_mut(tap) {
+            front.sift(packet, &mut ready);
+        }
+        ready.iter().for_each(|packet| self.sight(tap, packet));
+    }
+
+    /// A packet that is no double.
+    fn sight(&mut self, tap: usize, packet: &Packet) {
         self.turn += 1;
         for (first, second, pair) in &mut self.pairs {
             let side = match tap {
@@ -72,16 +82,25 @@ impl Matcher {
                 t if t == *second => 1,
                 _ => continue,
             };
-            pair.packet(side, packet, self.turn, spans(&self.spans, *first, *second));
+            pair.packet(side, packet, self.turn, spans(&self.fronts, *first, *second));
         }
     }
 
     /// Settles what is open and reports. `names` are those of the taps.
     #[must_use]
     pub fn finish(mut self, names: &[String]) -> Between {
+        for tap in 0..self.fronts.len() {
+            let rest = self.fronts.get_mut(tap).map(Front::finish).unwrap_or_default();
+            rest.iter().for_each(|packet| self.sight(tap, packet));
+        }
         let mut between = Between::default();
         for (first, second, mut pair) in self.pairs.drain(..) {
-            pair.finish(spans(&self.spans, first, second));
+            pair.finish(spans(&self.fronts, first, second));
+            for (side, tap) in [first, second].into_iter().enumerate() {
+                if let Some(front) = self.fronts.get(tap) {
+                    pair.leave_out(side, |src, dst| front.doubles(src, dst));
+                }
+            }
             between.add(&pair, [first, second], names);
         }
         between.rows.sort_by(|a, b| (&a.from, &a.to, &a.src, &a.dst).cmp(&(&b.from, &b.to, &b.src, &b.dst)));
@@ -89,6 +108,6 @@ impl Matcher {
     }
 }
 
-fn spans(all: &[Span], first: usize, second: usize) -> [Span; 2] {
-    [first, second].map(|tap| all.get(tap).copied().unwrap_or_default())
+fn spans(all: &[Front], first: usize, second: usize) -> [Span; 2] {
+    [first, second].map(|tap| all.get(tap).map(|front| front.span).unwrap_or_default())
 }

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::collections::VecDeque;
 
-use rocetop_parsers::{Addr, Facts, Nanos};
+use rocetop_parsers::{Addr, Facts};
 
+use super::front::Span;
 use super::reads::Mtus;
 use super::sight::{Kind, Sight, acknowledges};
-use super::twins::Twins;
 use super::way::{Alone, Copies, Edge, Held, Run, Way};
 use super::window::{Fate, Fates, NEAR, Window, later};
 use crate::event::Packet;
@@ -28,31 +28,6 @@ const EDGE: u64 = 16;
 /// queued before 4 Mb/s take.
 const BLURRED: i64 = 200_000_000;
 
-/// First and last time stamp of a capture, all frames.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Span {
-    first: i64,
-    last: i64,
-}
-
-impl Default for Span {
-    fn default() -> Self {
-        Self { first: i64::MAX, last: i64::MIN }
-    }
-}
-
-impl Span {
-    fn is_empty(&self) -> bool {
-        self.first > self.last
-    }
-
-    pub(super) fn add(&mut self, at: Nanos) {
-        let at = at.0.cast_signed();
-        self.first = self.first.min(at);
-        self.last = self.last.max(at);
-    }
-}
-
 /// Whether a flow is settled for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Last {
@@ -69,8 +44,6 @@ pub(super) struct Pair {
     flows: HashMap<Key, usize>,
     pub(super) ways: Vec<Way>,
     hosts: HashMap<(Addr, Addr), usize>,
-    /// What requests tell of frames that the taps show twice.
-    twins: [Twins; 2],
     mtus: Mtus,
     /// Packets that each tap saw before the other's first frame.
     early: [u64; 2],
@@ -109,9 +82,6 @@ impl Pair {
             window.acked = later(window.acked, psn);
         }
         if let Some(seen) = window.seen.get_mut(side) {
-            if let Some(answers) = self.ways.get_mut(window.way).and_then(|way| way.answers.get_mut(side)) {
-                answers.add(seen, &sight);
-            }
             seen.push_back(sight);
         }
         self.kept += 1;
@@ -186,7 +156,7 @@ impl Pair {
             let seen = self.windows.iter().filter_map(|w| w.seen.get(side)).flatten();
             *late = seen.filter(|s| s.turn > until).count() as u64;
         }
-        // Answers tell nothing of mirrors and follow what requests tell.
+        // Answers follow what requests tell of mirrors.
         let (first, then): (Vec<_>, Vec<_>) =
             (0..self.windows.len()).partition(|&w| self.windows.get(w).is_some_and(Window::is_numbered));
         // Flows without a packet that tells how far the clocks are apart follow those that have one.
@@ -208,22 +178,20 @@ impl Pair {
         let mut window = std::mem::replace(slot, Window::new(slot.key, slot.way, slot.patience));
         let before = window.len();
         let numbered = window.is_numbered();
-        if !numbered {
-            window.twins = self.twins;
-        }
-        let answers = self.way_back(&window).map(|way| way.answers).unwrap_or_default();
+        // Answers alone prove nothing: they follow what they answer.
+        let peer = if numbered { [None; 2] } else { self.way_back(&window).map_or([None; 2], |way| way.mirrored) };
         let way = self.ways.get(window.way);
         let known = || way.and_then(|way| way.differences.median());
-        let Fates { fates, apart } = window.fates(&answers, known);
+        let Fates { fates, apart } = window.fates(peer, known);
         if last == Last::Known && apart.iter().all(|side| side.first().is_none_or(Option::is_none)) {
             if let Some(slot) = self.windows.get_mut(index) {
                 *slot = window;
             }
             return false;
         }
-        if numbered {
-            for (all, one) in self.twins.iter_mut().zip(window.twins) {
-                *all = Twins { moved: all.moved || one.moved, same: all.same || one.same };
+        if numbered && let Some(way) = self.ways.get_mut(window.way) {
+            for (all, one) in way.mirrored.iter_mut().zip(window.mirrored()) {
+                *all = Some(all.unwrap_or_default() || one);
             }
         }
         let seen = std::mem::take(&mut window.seen);
@@ -273,6 +241,16 @@ impl Pair {
             *slot = window;
         }
         true
+    }
+
+    /// Counts the doubles that tap `side` left out, by direction.
+    pub(super) fn leave_out(&mut self, side: usize, doubles: impl Fn(Addr, Addr) -> u64) {
+        for way in &mut self.ways {
+            let count = doubles(way.src, way.dst);
+            if let Some(alone) = way.alone.get_mut(side) {
+                alone.twins += count;
+            }
+        }
     }
 
     fn alone_of(&mut self, window: &Window, side: usize) -> Option<&mut Alone> {

@@ -1,6 +1,7 @@
 //! A packet as one tap saw it, and what makes it the same packet at another tap.
 
 use rocetop_parsers::facts::Flags;
+use rocetop_parsers::fold::numbered;
 use rocetop_parsers::ib::aeth::Syndrome;
 use rocetop_parsers::ib::opcode::{Opcode, Operation, Traits, Transport};
 use rocetop_parsers::icrc::Icrc;
@@ -8,6 +9,7 @@ use rocetop_parsers::{Facts, Psn};
 
 use crate::event::{FrameNo, Packet};
 use crate::flow::headers::{Outer, Place};
+use crate::flow::mirror::Glance;
 
 /// What a packet is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -83,8 +85,12 @@ pub(super) struct Sight {
     pub(super) damaged: bool,
     /// Its transport repeats what is lost.
     pub(super) reliable: bool,
+    /// It is a request or response, and its transport numbers these.
+    pub(super) numbered: bool,
     /// It asks for the rest of an earlier READ.
     pub(super) rest: bool,
+    /// What it is where a mirror shows packets twice.
+    pub(super) glance: Glance,
 }
 
 impl Sight {
@@ -103,7 +109,9 @@ impl Sight {
             ecn: facts.ecn(),
             damaged: packet.icrc == Icrc::Bad,
             reliable: matches!(facts.opcode.transport(), Transport::Rc | Transport::Xrc),
+            numbered: matches!(kind, Kind::Request | Kind::Response) && numbered(facts.opcode.transport()),
             rest: false,
+            glance: Glance::First,
         }
     }
 }

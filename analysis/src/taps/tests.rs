@@ -2,6 +2,7 @@
 
 mod again;
 mod edges;
+mod mirrors;
 
 use proptest::prelude::*;
 use rocetop_parsers::facts::{Class, Flags};

@@ -4,7 +4,6 @@ use rocetop_parsers::{Addr, Qpn};
 
 use super::clock::Differences;
 use super::sight::{KINDS, Kind, Sight};
-use super::twins::Answers;
 use crate::event::FrameNo;
 
 /// Frames named as examples, and outages listed: the longest.
@@ -181,8 +180,8 @@ pub(super) struct Way {
     /// Those that the other tap saw behind one that this tap saw later, of packets that leave no doubt which copy is which.
     pub(super) reordered: [u64; 2],
     pub(super) alone: [Alone; 2],
-    /// What each tap shows of its answers.
-    pub(super) answers: [Answers; 2],
+    /// Whether requests and responses come twice at each tap, from two places; `None` where none is settled.
+    pub(super) mirrored: [Option<bool>; 2],
     /// Flows of this direction, by index.
     pub(super) windows: Vec<usize>,
 }
@@ -203,7 +202,7 @@ impl Way {
             damaged: [0; 2],
             reordered: [0; 2],
             alone: Default::default(),
-            answers: Default::default(),
+            mirrored: [None; 2],
             windows: Vec::new(),
         }
     }

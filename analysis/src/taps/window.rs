@@ -2,14 +2,15 @@
 
 use std::collections::VecDeque;
 
-use rocetop_parsers::Psn;
+use rocetop_parsers::{Nanos, Psn};
 
 use super::align::{Group, assign, in_step};
 use super::reads::Reads;
 use super::sight::{Identity, Kind, Sight};
-use super::twins::{Answers, Shown, Twins, is_twin};
 use super::way::{Copies, Edge, Run};
 use crate::flow::Key;
+use crate::flow::headers::Place;
+use crate::flow::mirror::{Glance, Look, Mirror, RECENT};
 
 /// What became of a packet that one tap saw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,8 +50,9 @@ pub(super) struct Window {
     pub(super) runs: [Run; 2],
     /// Some packet of this tap was seen by the other.
     pub(super) started: [bool; 2],
-    /// Whether the tap shows frames twice.
-    pub(super) twins: [Twins; 2],
+    /// Where each tap saw it, if at several places, and the turn of the latest packet that this knows of.
+    mirrors: [Option<Box<Mirror<Identity>>>; 2],
+    looked_at: [u64; 2],
     /// READs that each tap saw.
     pub(super) reads: [Reads; 2],
     /// What this flow's packets acknowledge of the way back.
@@ -82,7 +84,8 @@ impl Window {
             edges: Default::default(),
             runs: Default::default(),
             started: [false; 2],
-            twins: Default::default(),
+            mirrors: [None, None],
+            looked_at: [0; 2],
             reads: Default::default(),
             acked: None,
             answered: None,
@@ -97,9 +100,9 @@ impl Window {
         self.seen.get(side)?.get(index)
     }
 
-    /// The fate of every packet, by what the taps show of the answers to this flow. `known` tells how far both taps are
-    /// apart where this flow does not.
-    pub(super) fn fates(&mut self, answers: &[Answers; 2], known: impl FnOnce() -> Option<i64>) -> Fates {
+    /// The fate of every packet. `peer` tells of each tap whether it shows twice what this flow answers, `known` how far
+    /// both taps are apart where this flow does not.
+    pub(super) fn fates(&mut self, peer: [Option<bool>; 2], known: impl FnOnce() -> Option<i64>) -> Fates {
         let mut order: Vec<(Identity, usize, usize)> = Vec::with_capacity(self.len());
         for (side, seen) in self.seen.iter().enumerate() {
             order.extend(seen.iter().enumerate().map(|(index, sight)| (sight.identity, side, index)));
@@ -112,57 +115,84 @@ impl Window {
         }
         let fate = Fate::Alone(Copies { here: 1, there: 0 });
         let mut fates = [vec![fate; self.seen[0].len()], vec![fate; self.seen[1].len()]];
-        for (side, (fates, answers)) in fates.iter_mut().zip(answers).enumerate() {
-            self.drop_twins(side, &mut groups, fates, answers);
+        for (side, (fates, peer)) in fates.iter_mut().zip(peer).enumerate() {
+            self.drop_copies(side, &mut groups, fates, peer);
         }
         let apart = self.pair(groups, &mut fates, known);
         Fates { fates, apart }
     }
 
-    /// Takes second sights of one frame out of the groups, where the tap makes them.
-    fn drop_twins(&mut self, side: usize, groups: &mut [[Vec<usize>; 2]], fates: &mut [Fate], answers: &Answers) {
-        let mut found: Vec<(usize, usize, bool)> = Vec::new();
-        let mut shown = Shown::default();
-        // Of each packet whether it is a second one at the same place, and whether it has a say.
-        let mut second = vec![(false, false); fates.len()];
-        for (n, group) in groups.iter().enumerate() {
-            let Some(group) = group.get(side) else { continue };
-            let Some(first) = group.first().and_then(|&index| self.sight(side, index)) else { continue };
-            // A responder may well give the same answer twice in a moment: its answers prove nothing alone.
-            let counts = matches!(first.kind, Kind::Request | Kind::Response);
-            shown.firsts += u64::from(counts);
-            shown.even += u64::from(counts && group.len() % 2 == 0);
-            let mut doubled = false;
-            for (&a, &b) in group.iter().zip(group.iter().skip(1)) {
-                let twin = self.sight(side, a).zip(self.sight(side, b)).and_then(|(a, b)| is_twin(a, b));
-                // A packet has one double at its place at most: what follows that is a repeat.
-                let repeat = doubled && twin == Some(true);
-                doubled = twin == Some(true) && !repeat;
-                let Some(same) = twin.filter(|_| !repeat) else { continue };
-                found.push((n, b, same));
-                shown.same += u64::from(counts && same);
-                shown.moved += u64::from(counts && !same);
-                if let Some(second) = second.get_mut(b) {
-                    *second = (same, counts);
+    /// Takes second sights of one frame out of the groups, where a mirror makes them.
+    fn drop_copies(&mut self, side: usize, groups: &mut [[Vec<usize>; 2]], fates: &mut [Fate], peer: Option<bool>) {
+        self.look_for_copies(side, groups);
+        let Some(mirror) = self.mirrors.get(side).and_then(Option::as_deref) else { return };
+        if !peer.unwrap_or_else(|| mirror.has_moved()) {
+            return;
+        }
+        let went_on = mirror.went_on();
+        let is_copy = |index: usize| {
+            self.sight(side, index).is_some_and(|s| s.glance == Glance::Moved || s.glance == Glance::Late && went_on)
+        };
+        for group in groups.iter_mut().filter_map(|group| group.get_mut(side)) {
+            group.retain(|&index| {
+                let copy = is_copy(index);
+                if copy && let Some(fate) = fates.get_mut(index) {
+                    *fate = Fate::Twin;
                 }
+                !copy
+            });
+        }
+    }
+
+    /// Looks at what came since this was done last.
+    fn look_for_copies(&mut self, side: usize, groups: &[[Vec<usize>; 2]]) {
+        let (Some(seen), Some(mirror)) = (self.seen.get_mut(side), self.mirrors.get_mut(side)) else { return };
+        let Some(looked_at) = self.looked_at.get_mut(side) else { return };
+        let places = |s: &Sight| s.turn > *looked_at && !s.damaged;
+        let home = seen.front().map(|s| s.place);
+        if mirror.is_none() && seen.iter().filter(|s| places(s)).all(|s| Some(s.place) == home) {
+            *looked_at = seen.back().map_or(*looked_at, |s| s.turn);
+            return;
+        }
+        let mut again = vec![false; seen.len()];
+        for index in groups.iter().filter_map(|group| group.get(side)).flat_map(|group| group.iter().skip(1)) {
+            if let Some(again) = again.get_mut(*index) {
+                *again = true;
             }
         }
-        let follows = second.iter().zip(second.iter().skip(1)).filter(|(a, b)| !a.0 && **b == (true, true));
-        shown.behind = follows.count() as u64;
-        let Some(twins) = self.twins.get_mut(side) else { return };
-        *twins = shown.judge(answers, *twins);
-        let twins = *twins;
-        for (n, index, same) in found {
-            if !(if same { twins.same } else { twins.moved }) {
-                continue;
+        let mut before: VecDeque<(Identity, Nanos)> = VecDeque::new();
+        let mut latest: Option<Place> = None;
+        for (sight, again) in seen.iter_mut().zip(again).filter(|(s, _)| !s.damaged) {
+            let at = Nanos(sight.at.cast_unsigned());
+            if sight.turn > *looked_at {
+                if let Some(home) = latest.filter(|&home| mirror.is_none() && home != sight.place) {
+                    *mirror = Some(Box::new(Mirror::since(std::mem::take(&mut before), home, sight.frame.file())));
+                }
+                if let Some(mirror) = mirror {
+                    sight.glance = mirror.add(Look {
+                        identity: sight.identity,
+                        at,
+                        place: sight.place,
+                        file: sight.frame.file(),
+                        numbered: sight.numbered,
+                        again: again && sight.numbered,
+                    });
+                }
+                *looked_at = sight.turn;
             }
-            if let Some(group) = groups.get_mut(n).and_then(|g| g.get_mut(side)) {
-                group.retain(|&i| i != index);
-            }
-            if let Some(fate) = fates.get_mut(index) {
-                *fate = Fate::Twin;
+            latest = Some(sight.place);
+            if mirror.is_none() {
+                if before.len() == RECENT {
+                    before.pop_front();
+                }
+                before.push_back((sight.identity, at));
             }
         }
+    }
+
+    /// Whether each tap shows this flow's packets twice, from two places.
+    pub(super) fn mirrored(&self) -> [bool; 2] {
+        self.mirrors.each_ref().map(|mirror| mirror.as_deref().is_some_and(Mirror::has_moved))
     }
 
     /// Whether it carries packets that are evidence for or against mirrors.

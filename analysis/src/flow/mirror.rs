@@ -1,0 +1,145 @@
+//! Which packets of one flow were seen a second time at another place: under a mirror, and not after a change of path.
+
+use std::collections::VecDeque;
+
+use rocetop_parsers::Nanos;
+
+use crate::flow::headers::{Few, Place};
+
+/// Time within which a mirror of the same capture delivers the copy of a frame from another port: queues between the two
+/// ports take milliseconds at most, a path that failed is noticed by a timeout of tens of them.
+const MIRRORED_WITHIN: Nanos = Nanos(20_000_000);
+/// Packets of one flow remembered while it is seen at several places.
+pub(crate) const RECENT: usize = 64;
+/// Copies below this many prove little: a lone message that is resent looks the same.
+const LEAST: u64 = 16;
+
+/// A packet sent, and the places where it was seen: one bit each.
+#[derive(Clone, Copy, Debug)]
+struct Sent<I> {
+    identity: I,
+    at: Nanos,
+    places: u8,
+}
+
+/// What a packet is to the flow's places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Glance {
+    /// A packet of its own.
+    First,
+    /// A second sight at another place.
+    Moved,
+    /// A repeat at another place whose first sight is not remembered: a copy only where both places went on.
+    Late,
+}
+
+/// One packet as this module needs it.
+#[derive(Clone, Copy)]
+pub(crate) struct Look<I> {
+    /// What makes two packets of the flow the same packet.
+    pub(crate) identity: I,
+    pub(crate) at: Nanos,
+    pub(crate) place: Place,
+    pub(crate) file: u16,
+    /// Its transport numbers what it is part of.
+    pub(crate) numbered: bool,
+    /// It is numbered, and was seen before.
+    pub(crate) again: bool,
+}
+
+/// The places of one flow, packets known by `I`.
+#[derive(Clone, Debug)]
+pub(crate) struct Mirror<I> {
+    /// The first is home: where the flow was seen before suspicion began.
+    places: Few<Place, 7>,
+    recent: VecDeque<Sent<I>>,
+    /// Packets at home since suspicion began, and those at other places.
+    at_home: u64,
+    elsewhere: u64,
+    /// Some numbered packet was first seen elsewhere.
+    first_elsewhere: bool,
+    moved: u64,
+    late: u64,
+    /// File of the first place: within it one clock counts.
+    file: u16,
+}
+
+impl<I: Copy + PartialEq> Mirror<I> {
+    const HOME: u8 = 1;
+
+    /// Suspicion begins: so far packets were seen at `home` in `file`, the latest of them `before`.
+    pub(crate) fn since(before: impl IntoIterator<Item = (I, Nanos)>, home: Place, file: u16) -> Self {
+        let sent = |(identity, at)| Sent { identity, at, places: Self::HOME };
+        let recent = before.into_iter().map(sent).collect();
+        let places = Few::of(home);
+        Self { places, recent, at_home: 0, elsewhere: 0, first_elsewhere: false, moved: 0, late: 0, file }
+    }
+
+    /// The bit of a place. Those beyond the ones kept share the last one.
+    fn bit(&self, place: Place) -> u8 {
+        1 << self.places.values().iter().position(|&p| p == place).unwrap_or(7)
+    }
+
+    /// Whether it is where the flow was seen before suspicion began.
+    pub(crate) fn is_home(&self, place: Place) -> bool {
+        self.bit(place) == Self::HOME
+    }
+
+    /// A packet of a flow under suspicion.
+    pub(crate) fn add(&mut self, look: Look<I>) -> Glance {
+        let Look { identity, at, place, file, numbered, again } = look;
+        self.places.add(place);
+        let bit = self.bit(place);
+        if bit == Self::HOME {
+            self.at_home += 1;
+        } else {
+            self.elsewhere += 1;
+        }
+        // The first sight of a numbered packet is nobody's copy; answers and datagrams have no such proof.
+        if again || !numbered {
+            // The latest sending of this packet that was not seen at this place yet. Clocks of other files may be far off.
+            let near = |s: &Sent<I>| file != self.file || at.since(s.at) <= MIRRORED_WITHIN;
+            let open = |s: &&mut Sent<I>| s.identity == identity && s.places & bit == 0 && near(s);
+            if let Some(sent) = self.recent.iter_mut().rev().find(open) {
+                sent.places |= bit;
+                self.moved += 1;
+                return Glance::Moved;
+            }
+            if again && bit != Self::HOME {
+                if file == self.file {
+                    self.late += 1;
+                    return Glance::Late;
+                }
+                self.moved += 1;
+                return Glance::Moved;
+            }
+        }
+        self.first_elsewhere |= numbered && !again && bit != Self::HOME;
+        if self.recent.len() == RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(Sent { identity, at, places: bit });
+        Glance::First
+    }
+
+    /// Whether some numbered packet was first seen elsewhere.
+    pub(crate) fn saw_first_elsewhere(&self) -> bool {
+        self.first_elsewhere
+    }
+
+    /// Whether both places saw the flow go on, as they do under a mirror and not after a failure.
+    pub(crate) fn went_on(&self) -> bool {
+        self.at_home >= LEAST && self.at_home * 4 >= self.elsewhere
+    }
+
+    /// Whether second sights are half of what either place saw at least. A flow that only changed its path saw nothing
+    /// more at its first one.
+    pub(crate) fn has_moved(&self) -> bool {
+        let late = if self.went_on() { self.late } else { 0 };
+        let (moved, elsewhere) = (self.moved + late, self.elsewhere);
+        let both = moved * 2 >= self.at_home.min(elsewhere) && self.at_home >= LEAST;
+        // Where home saw nothing more, nine in ten have to be second sights: a new path begins with repeats, too.
+        let after = if self.at_home == 0 { moved * 10 >= elsewhere * 9 } else { moved * 2 >= elsewhere };
+        moved != 0 && (both || after)
+    }
+}
