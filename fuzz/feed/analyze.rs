@@ -33,7 +33,7 @@ fn reported(outcome: &Outcome) {
     let ledger = Ledger::new(&outcome.engine, Vec::new());
     let mut page = Vec::new();
     let found = ledger.findings();
-    let shown = text::Shown { chosen: Selection::default(), top: 10 };
+    let shown = text::Shown { chosen: Selection::default(), top: 10, before: None };
     assert!(text::write(&mut page, &outcome.captures, &ledger, &found, &shown).is_ok());
     let mut json = Vec::new();
     assert!(json::write(&mut json, &outcome.captures, &ledger, &found, &Selection::default()).is_ok());

@@ -79,6 +79,20 @@ fn flows_of_all_taps_have_ids_of_their_own() {
 }
 
 #[test]
+fn the_text_names_flows_as_the_json_does() {
+    let ran = Ran::of(&mut rocetop(&["analyze", "--taps", ATOMIC_E1, ATOMIC_E2]));
+    assert!(ran.out.contains("\n  07f_atomic_loss5pct.e1.pcap -> 07f_atomic_loss5pct.e2.pcap\n"), "{}", ran.out);
+    let report = report(&[ATOMIC_E1, ATOMIC_E2]);
+    let second = report["connections"].as_array().unwrap().iter().find(|c| c["tap"] == ATOMIC_E2).unwrap();
+    assert_eq!((&second["id"], &second["flows"]), (&1.into(), &serde_json::json!([2, 3])));
+    let (_, text) = ran.out.split_once("\n07f_atomic_loss5pct.e2.pcap\n").unwrap();
+    for told in ["#1   10.9.1.1 qp 35", "flows 2, 3", "Without --taps and the other captures, --flow 0 tells the story of #1."] {
+        assert!(text.contains(told), "{told}: {text}");
+    }
+    assert!(!text.contains("#0"), "{text}");
+}
+
+#[test]
 fn the_same_capture_twice_and_strangers() {
     let twice = report(&[ATOMIC_E1, ATOMIC_E1]);
     assert_eq!(rows(&twice).iter().map(|r| (r.1, r.3)).collect::<Vec<_>>(), [(65, 0), (60, 0)]);

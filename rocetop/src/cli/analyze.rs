@@ -170,7 +170,7 @@ fn print(
     }
     // Takes colours off where nobody wants them: no terminal, NO_COLOR.
     let mut out = BufWriter::new(anstream::stdout().lock());
-    let shown = text::Shown { chosen: chosen.clone(), top: args.top };
+    let shown = text::Shown { chosen: chosen.clone(), top: args.top, before: None };
     match args.flow {
         Some(_) => text::story::write(&mut out, captures, ledger, found, &shown, again)?,
         None => text::write(&mut out, captures, ledger, found, &shown)?,

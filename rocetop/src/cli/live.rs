@@ -280,7 +280,7 @@ impl Screen<'_> {
         if self.seconds != 0 {
             writeln!(out)?;
         }
-        text::write(&mut out, captures, &ledger, &found, &text::Shown { chosen, top: self.args.top })?;
+        text::write(&mut out, captures, &ledger, &found, &text::Shown { chosen, top: self.args.top, before: None })?;
         out.flush()
     }
 }

@@ -12,7 +12,8 @@ use super::analyze::Args;
 use super::input::{Input, tell_problems, with_progress};
 use super::{Exit, quiet_pipe};
 use crate::report::select::Selection;
-use crate::report::{taps as json, text};
+use crate::report::taps::{self as json, Ids};
+use crate::report::text;
 use crate::source::CaptureSummary;
 use crate::taps::{self, Taps};
 
@@ -80,12 +81,14 @@ fn print(
     }
     let mut out = BufWriter::new(anstream::stdout().lock());
     text::taps::write(&mut out, between)?;
-    let shown = text::Shown { chosen, top: args.top };
+    let mut before = Ids::default();
     for (n, ((outcome, ledger), found)) in taps.outcomes.iter().zip(ledgers).zip(found).enumerate() {
         if n != 0 {
             writeln!(out)?;
         }
+        let shown = text::Shown { chosen: chosen.clone(), top: args.top, before: Some(before) };
         text::write(&mut out, &outcome.captures, ledger, found, &shown)?;
+        before.pass(ledger);
     }
     out.flush()
 }

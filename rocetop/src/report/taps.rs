@@ -40,7 +40,7 @@ struct Whole<'a> {
 
 /// The ids of the taps before, which those of a tap go on from.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Ids {
+pub struct Ids {
     flows: u32,
     connections: u32,
     /// Of connection managers.
@@ -48,6 +48,11 @@ pub(crate) struct Ids {
 }
 
 impl Ids {
+    /// Of a flow, that which it has in a report of its own capture alone.
+    pub(crate) fn alone(self, flow: u32) -> u32 {
+        flow.saturating_sub(self.flows)
+    }
+
     pub(crate) fn shift_flow(self, mut flow: FlowReport) -> FlowReport {
         flow.id += self.flows;
         flow.connection += self.connections;

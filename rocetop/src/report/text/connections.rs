@@ -109,11 +109,14 @@ impl Story {
     pub(super) fn of(ledger: &Ledger<'_>, shown: &Shown) -> Self {
         let counted = ledger.is_counted();
         let mut story = Self { connections: 0, troubled: 0, trouble: Trouble::default(), blocks: Vec::new(), counted };
-        for connection in ledger.connections() {
+        let ids = shown.before.unwrap_or_default();
+        for mut connection in ledger.connections() {
             let flows: Vec<FlowReport> = connection.flows.iter().filter_map(|&id| ledger.flow(id)).collect();
             if !shown.chosen.fits(&flows) {
                 continue;
             }
+            let flows: Vec<FlowReport> = flows.into_iter().map(|flow| ids.shift_flow(flow)).collect();
+            ids.shift_connection(&mut connection);
             let mut trouble = Trouble::default();
             for flow in &flows {
                 trouble.add(&Trouble::of(flow, counted));

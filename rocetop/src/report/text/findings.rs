@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use rocetop_analysis::detect::Findings;
 use rocetop_analysis::{Finding, Severity};
 
+use super::Shown;
 use super::figures::{counted, duration};
 use super::files::Files;
 use super::page::{BAD, DIM, HEAD, PLAIN, Page};
@@ -15,18 +16,21 @@ const FRAMES: usize = 6;
 /// Where the text of a finding starts: behind the code and the longest severity.
 const INDENT: &str = "                ";
 
-/// Writes at most `most` findings, and how many there are beyond. `start` is the time of the capture's first frame.
+/// Writes as many findings as are to be `shown`, and how many there are beyond. `start` is the time of the capture's first frame.
 pub(super) fn write<W: Write>(
     page: &mut Page<'_, W>,
     found: &Findings,
     files: &Files<'_>,
     start: u64,
-    most: usize,
+    shown: &Shown,
 ) -> io::Result<()> {
+    let (most, ids) = (shown.top, shown.before.unwrap_or_default());
     let mut said = "";
     for finding in found.list.iter().take(most) {
         page.gap()?;
-        one(page, finding, files, start)?;
+        let mut here = finding.clone();
+        ids.shift_finding(&mut here);
+        one(page, &here, files, start)?;
         // The same thing about several connections is advised once.
         if finding.advice != said {
             page.words(DIM, INDENT, &finding.advice)?;

@@ -22,6 +22,7 @@ use self::files::Files;
 use self::page::{BAD, DIM, GOOD, HEAD, PLAIN, Page};
 use super::known;
 use super::select::Selection;
+use super::taps::Ids;
 use crate::source::{CaptureSummary, Watched};
 
 /// Captures that are all named.
@@ -36,6 +37,8 @@ pub struct Shown {
     pub chosen: Selection,
     /// How many of them.
     pub top: usize,
+    /// With several taps, the ids of those before.
+    pub before: Option<Ids>,
 }
 
 /// Writes the report.
@@ -61,7 +64,7 @@ pub fn write(
     let story = Story::of(ledger, shown);
     verdict(&mut page, &totals, captures, &story, findings::alarming(found))?;
     let start = captures.iter().filter_map(|c| c.first_ns).min().map_or(0, |first| first.0);
-    findings::write(&mut page, found, &Files::of(captures), start, shown.top)?;
+    findings::write(&mut page, found, &Files::of(captures), start, shown)?;
     for block in &story.blocks {
         page.gap()?;
         block.write(&mut page)?;
@@ -354,7 +357,15 @@ fn more<W: Write>(page: &mut Page<'_, W>, story: &Story, found: &Findings, shown
         && block.is_troubled()
         && !story.counted
     {
-        page.words(DIM, "", &format!("--flow {} tells the story of #{}.", flow.id, block.id()))?;
+        let hint = match shown.before {
+            None => format!("--flow {} tells the story of #{}.", flow.id, block.id()),
+            // It has another id there.
+            Some(before) => {
+                let id = before.alone(flow.id);
+                format!("Without --taps and the other captures, --flow {id} tells the story of #{}.", block.id())
+            }
+        };
+        page.words(DIM, "", &hint)?;
     }
     match found.list.first() {
         Some(worst) => page.words(DIM, "", &format!("`rocetop explain {}` says what that finding means.", worst.code)),

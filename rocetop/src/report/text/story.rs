@@ -91,7 +91,7 @@ pub fn write(
         page.gap()?;
         return page.words(GOOD, "", "Nothing to report about this connection.");
     }
-    findings::write(&mut page, found, &files, start, usize::MAX)
+    findings::write(&mut page, found, &files, start, &Shown { top: usize::MAX, ..shown.clone() })
 }
 
 /// The directions that carry requests.

@@ -78,7 +78,7 @@ fn losses(between: &Between) -> BTreeMap<(&str, &str), u64> {
 
 /// Two taps and their clocks.
 fn course<W: Write>(page: &mut Page<'_, W>, row: &TapReport) -> io::Result<()> {
-    page.figures(HEAD, "  ", &[row.from.clone(), format!("-> {}", row.to)])?;
+    page.words(HEAD, "  ", &format!("{} -> {}", row.from, row.to))?;
     match row.direction_by {
         DirectionBy::Ttl => {}
         DirectionBy::RoundTrip => page.words(DIM, "    ", "This order, since the round trip takes time.")?,
