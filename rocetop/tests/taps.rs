@@ -86,7 +86,9 @@ fn the_text_names_flows_as_the_json_does() {
     let second = report["connections"].as_array().unwrap().iter().find(|c| c["tap"] == ATOMIC_E2).unwrap();
     assert_eq!((&second["id"], &second["flows"]), (&1.into(), &serde_json::json!([2, 3])));
     let (_, text) = ran.out.split_once("\n07f_atomic_loss5pct.e2.pcap\n").unwrap();
-    for told in ["#1   10.9.1.1 qp 35", "flows 2, 3", "Without --taps and the other captures, --flow 0 tells the story of #1."] {
+    for told in
+        ["#1   10.9.1.1 qp 35", "flows 2, 3", "Without --taps and the other captures, --flow 0 tells the story of #1."]
+    {
         assert!(text.contains(told), "{told}: {text}");
     }
     assert!(!text.contains("#0"), "{text}");

@@ -118,7 +118,8 @@ mod tests {
 
     fn text(found: &Findings, most: usize) -> String {
         let mut out = Vec::new();
-        write(&mut Page::new(&mut out), found, &Files::of(&[]), 1_000_000_000, most).unwrap();
+        let shown = Shown { chosen: crate::report::select::Selection::default(), top: most, before: None };
+        write(&mut Page::new(&mut out), found, &Files::of(&[]), 1_000_000_000, &shown).unwrap();
         anstream::adapter::strip_bytes(&out).into_vec().try_into().unwrap()
     }
 
