@@ -108,7 +108,7 @@ pub fn run(
     for (tap, ahead) in taps.iter_mut().zip(clocks) {
         tap.ahead = ahead;
     }
-    let mut matcher = Matcher::new(taps.len());
+    let mut matcher = Matcher::new(taps.len(), options.engine.most_flows);
     let mut frames = 0u64;
     while let Some(index) = next(&taps) {
         if let Some(tap) = taps.get_mut(index) {

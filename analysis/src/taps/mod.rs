@@ -45,10 +45,10 @@ pub struct Matcher {
 }
 
 impl Matcher {
-    /// For so many taps.
+    /// For so many taps. Of each two, `most_flows` flows are compared; the packets of all others are counted.
     #[must_use]
-    pub fn new(taps: usize) -> Self {
-        let pairs = (0..taps).flat_map(|a| (a + 1..taps).map(move |b| (a, b, Pair::default()))).collect();
+    pub fn new(taps: usize, most_flows: usize) -> Self {
+        let pairs = (0..taps).flat_map(|a| (a + 1..taps).map(move |b| (a, b, Pair::new(most_flows)))).collect();
         Self { fronts: (0..taps).map(|_| Front::default()).collect(), pairs, turn: 0 }
     }
 

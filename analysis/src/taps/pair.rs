@@ -19,8 +19,6 @@ use crate::flow::Key;
 const PATIENCE: usize = 1 << 16;
 /// Packets of all flows that are kept.
 const MOST: usize = 1 << 22;
-/// Flows that are told apart.
-const MOST_FLOWS: usize = 1 << 18;
 /// A capture that happens to begin within so few packets of the traffic's beginning, or to end so few before its end, is
 /// less likely than one that was there in time and did not get these packets.
 const EDGE: u64 = 16;
@@ -40,6 +38,8 @@ enum Last {
 /// Two taps.
 #[derive(Debug, Default)]
 pub(super) struct Pair {
+    /// Flows that there is room for.
+    most_flows: usize,
     windows: Vec<Window>,
     flows: HashMap<Key, usize>,
     pub(super) ways: Vec<Way>,
@@ -60,6 +60,10 @@ pub(super) struct Pair {
 }
 
 impl Pair {
+    pub(super) fn new(most_flows: usize) -> Self {
+        Self { most_flows, ..Self::default() }
+    }
+
     /// Adds a packet that tap `side` of the two saw as the `turn`th of all.
     pub(super) fn packet(&mut self, side: usize, packet: &Packet, turn: u64, spans: [Span; 2]) {
         let Some(index) = self.window(&packet.facts) else {
@@ -82,6 +86,10 @@ impl Pair {
             window.acked = later(window.acked, psn);
         }
         if let Some(seen) = window.seen.get_mut(side) {
+            // A flow of a single packet takes room for no more.
+            if seen.is_empty() {
+                seen.reserve_exact(1);
+            }
             seen.push_back(sight);
         }
         self.kept += 1;
@@ -104,7 +112,7 @@ impl Pair {
         if let Some(&index) = self.flows.get(&key) {
             return Some(index);
         }
-        if self.windows.len() >= MOST_FLOWS {
+        if self.windows.len() >= self.most_flows {
             return None;
         }
         let next = self.ways.len();
@@ -247,7 +255,7 @@ impl Pair {
     pub(super) fn leave_out(&mut self, side: usize, doubles: impl Fn(Addr, Addr) -> u64) {
         for way in &mut self.ways {
             let count = doubles(way.src, way.dst);
-            if let Some(alone) = way.alone.get_mut(side) {
+            if let Some(alone) = way.alone.get_mut(side).filter(|_| count != 0) {
                 alone.twins += count;
             }
         }
@@ -270,7 +278,7 @@ impl Pair {
             self.lose_held(window, side, spans);
         }
         let outage = window.runs.get_mut(side).and_then(|run| run.through(sight));
-        if let Some(alone) = self.alone_of(window, side) {
+        if let Some((outage, alone)) = outage.zip(self.alone_of(window, side)) {
             alone.outage(outage);
         }
         if side == 0
@@ -339,7 +347,7 @@ impl Pair {
         let begin = span.first.saturating_add(if self.is_amidst(side) { self.jitter(window) } else { 0 });
         self.judge(window, side, |held| held.expected.is_some_and(|at| (begin..=end).contains(&at)));
         let outage = window.runs.get_mut(side).and_then(Run::end);
-        if let Some(alone) = self.alone_of(window, side) {
+        if let Some((outage, alone)) = outage.zip(self.alone_of(window, side)) {
             alone.outage(outage);
         }
     }
@@ -355,7 +363,7 @@ impl Pair {
                 outside += 1;
             }
         }
-        if let Some(alone) = self.alone_of(window, side) {
+        if let Some(alone) = self.alone_of(window, side).filter(|_| outside != 0) {
             alone.outside += outside;
         }
     }

@@ -17,6 +17,8 @@ pub struct Between {
     pub rows: Vec<TapReport>,
     /// Names of taps that have no traffic in common.
     pub strangers: Vec<[String; 2]>,
+    /// Packets of flows that there was no room for, by all pairs of taps: not compared.
+    pub beyond: u64,
 }
 
 /// What tells which of two taps a direction passes first.
@@ -145,6 +147,7 @@ impl Between {
     pub(super) fn add(&mut self, pair: &Pair, taps: [usize; 2], names: &[String]) {
         let name = |tap: usize| names.get(tap).cloned().unwrap_or_default();
         let before = self.rows.len();
+        self.beyond += pair.beyond;
         let common = || pair.ways.iter().filter(|w| w.through != 0);
         let courses: Vec<Course<'_>> = common().map(|way| Course::of(way, pair.back(way))).collect();
         let offset = offset(&courses);

@@ -86,7 +86,7 @@ impl Lab {
     fn between(mut self) -> Between {
         // Tap by tap the order is that in which they were seen.
         self.feed.sort_by_key(|f| f.0);
-        let mut matcher = Matcher::new(2);
+        let mut matcher = Matcher::new(2, 1 << 20);
         for (_, tap, packet) in &self.feed {
             matcher.packet(*tap, packet);
         }
@@ -369,7 +369,7 @@ fn without_routers_the_round_trip_tells_the_order() {
 
 #[test]
 fn the_same_capture_twice() {
-    let mut matcher = Matcher::new(2);
+    let mut matcher = Matcher::new(2, 1 << 20);
     for n in 0..9 {
         let packet = Packet { at: Nanos(BEGIN + n), facts: request(n as u32, n).facts, ..Packet::default() };
         matcher.packet(0, &packet);
@@ -379,6 +379,20 @@ fn the_same_capture_twice() {
     let [row] = &between.rows[..] else { panic!("{between:?}") };
     assert_eq!((row.direction_by, row.lost, row.received), (DirectionBy::Unknown, Some(0), 9));
     assert_eq!((row.owd_ns, row.clock_offset_ns), (None, None));
+}
+
+#[test]
+fn flows_that_there_is_no_room_for_are_counted() {
+    let mut matcher = Matcher::new(2, 2);
+    for n in 0..5u32 {
+        for tap in 0..2 {
+            let at = Nanos(BEGIN + u64::from(n));
+            let facts = Facts { dst_qp: Qpn(n), ..request(1, 0).facts };
+            matcher.packet(tap, &Packet { at, facts, ..Packet::default() });
+        }
+    }
+    let between = matcher.finish(&["a".to_owned(), "b".to_owned()]);
+    assert_eq!((between.rows[0].received, between.beyond), (2, 6));
 }
 
 #[test]

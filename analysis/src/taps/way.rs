@@ -1,5 +1,7 @@
 //! One direction between two hosts, as two taps saw it.
 
+use std::ops::{Deref, DerefMut};
+
 use rocetop_parsers::{Addr, Qpn};
 
 use super::clock::Differences;
@@ -20,24 +22,26 @@ pub(super) struct Outage {
     pub(super) first_through: Option<(i64, FrameNo)>,
 }
 
+impl Outage {
+    /// A lone loss is told by its frame.
+    fn is_row(&self) -> bool {
+        self.packets > 1
+    }
+}
+
 /// Where a flow stands: behind something that went through, or within a row of losses.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Run {
     through: Option<(i64, FrameNo)>,
-    open: Option<Outage>,
+    open: Option<Box<Outage>>,
 }
 
 impl Run {
     pub(super) fn lost(&mut self, sight: &Sight, qp: Qpn) {
         let here = (sight.at, sight.frame);
         let last_through = self.through;
-        let run = self.open.get_or_insert(Outage {
-            qp,
-            packets: 0,
-            last_through,
-            first_lost: here,
-            last_lost: here,
-            first_through: None,
+        let run = self.open.get_or_insert_with(|| {
+            Box::new(Outage { qp, packets: 0, last_through, first_lost: here, last_lost: here, first_through: None })
         });
         run.packets += 1;
         run.last_lost = here;
@@ -47,12 +51,12 @@ impl Run {
     pub(super) fn through(&mut self, sight: &Sight) -> Option<Outage> {
         let here = (sight.at, sight.frame);
         self.through = Some(here);
-        Some(Outage { first_through: Some(here), ..self.open.take()? })
+        Some(Outage { first_through: Some(here), ..*self.open.take()? }).filter(Outage::is_row)
     }
 
     /// Nothing came any more.
     pub(super) fn end(&mut self) -> Option<Outage> {
-        self.open.take()
+        self.open.take().map(|open| *open).filter(Outage::is_row)
     }
 }
 
@@ -102,8 +106,8 @@ impl Edge {
 }
 
 /// What only one of two taps saw.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Alone {
+#[derive(Clone, Debug)]
+pub(super) struct Told {
     /// By kind, of packets that the other tap saw no copy of.
     pub(super) absent: [u64; KINDS],
     /// By kind, of packets that the other tap saw fewer copies of.
@@ -125,7 +129,43 @@ pub(super) struct Alone {
     pub(super) more_outages: u64,
 }
 
-impl Alone {
+/// The same, allocated where there is something to tell.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Alone(Option<Box<Told>>);
+
+static NOTHING: Told = Told::nothing();
+
+impl Deref for Alone {
+    type Target = Told;
+
+    fn deref(&self) -> &Told {
+        self.0.as_deref().unwrap_or(&NOTHING)
+    }
+}
+
+impl DerefMut for Alone {
+    fn deref_mut(&mut self) -> &mut Told {
+        self.0.get_or_insert_with(|| Box::new(Told::nothing()))
+    }
+}
+
+impl Told {
+    const fn nothing() -> Self {
+        Self {
+            absent: [0; KINDS],
+            spare: [0; KINDS],
+            missed: 0,
+            proven: 0,
+            damaged: 0,
+            twins: 0,
+            outside: 0,
+            unseen: [0; 2],
+            first: Vec::new(),
+            outages: Vec::new(),
+            more_outages: 0,
+        }
+    }
+
     pub(super) fn sum(&self) -> u64 {
         self.absent.iter().chain(&self.spare).sum()
     }
@@ -143,9 +183,7 @@ impl Alone {
         }
     }
 
-    pub(super) fn outage(&mut self, outage: Option<Outage>) {
-        // A lone loss is told by its frame.
-        let Some(outage) = outage.filter(|o| o.packets > 1) else { return };
+    pub(super) fn outage(&mut self, outage: Outage) {
         let longest = |o: &Outage| std::cmp::Reverse((o.packets, o.last_lost.0 - o.first_lost.0));
         let at = self.outages.partition_point(|o| longest(o) <= longest(&outage));
         self.outages.insert(at, outage);

@@ -117,7 +117,7 @@ impl Report<'_> {
 }
 
 /// An iterator written as an array while it runs.
-struct Each<I>(Cell<Option<I>>);
+pub(super) struct Each<I>(pub(super) Cell<Option<I>>);
 
 impl<I: Iterator<Item: Serialize>> Serialize for Each<I> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

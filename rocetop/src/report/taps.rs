@@ -1,41 +1,26 @@
 //! The report of several taps as one JSON object: the flows, connections and findings of each under ids of their own,
 //! and what lies between the taps.
 
+use std::cell::Cell;
 use std::io::{self, Write};
 
+use rocetop_analysis::Finding;
 use rocetop_analysis::Ledger;
 use rocetop_analysis::detect::Findings;
-use rocetop_analysis::engine::exchanges::ExchangeReport;
 use rocetop_analysis::report::{ConnectionReport, FlowReport, TotalsReport};
 use rocetop_analysis::taps::Between;
-use rocetop_analysis::totals::pauses::PauseReport;
-use rocetop_analysis::{Finding, taps::TapReport};
-use serde::Serialize;
+use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-use super::json::{Report, SCHEMA};
+use super::json::{Each, Report, SCHEMA};
 use super::select::Selection;
 use crate::source::CaptureSummary;
 
 /// Something of one tap.
-#[derive(Serialize)]
+#[derive(serde::Serialize)]
 struct Of<'a, T> {
     tap: &'a str,
     #[serde(flatten)]
     what: T,
-}
-
-#[derive(Serialize)]
-struct Whole<'a> {
-    schema: &'static str,
-    captures: &'a [CaptureSummary],
-    totals: Option<TotalsReport>,
-    flows: Vec<Of<'a, FlowReport>>,
-    connections: Vec<Of<'a, ConnectionReport>>,
-    cm: Vec<Of<'a, ExchangeReport>>,
-    more_cm: u64,
-    pauses: Vec<Of<'a, PauseReport>>,
-    taps: &'a [TapReport],
-    findings: Vec<Of<'a, Finding>>,
 }
 
 /// The ids of the taps before, which those of a tap go on from.
@@ -90,19 +75,9 @@ pub fn write(
     between: &Between,
     chosen: &Selection,
 ) -> io::Result<()> {
+    let mut parts = Vec::new();
     let mut totals: Option<TotalsReport> = None;
-    let mut whole = Whole {
-        schema: SCHEMA,
-        captures,
-        totals: None,
-        flows: Vec::new(),
-        connections: Vec::new(),
-        cm: Vec::new(),
-        more_cm: 0,
-        pauses: Vec::new(),
-        taps: &between.rows,
-        findings: Vec::new(),
-    };
+    let mut findings: Vec<Of<'_, Finding>> = Vec::new();
     let mut ids = Ids::default();
     for ((capture, ledger), found) in captures.iter().zip(ledgers).zip(found) {
         let (tap, report) = (capture.path.as_str(), Report { captures, ledger, found, chosen });
@@ -110,25 +85,63 @@ pub fn write(
             Some(sum) => sum.add(&report.totals()),
             None => totals = Some(report.totals()),
         }
-        whole.flows.extend(report.flows().map(|flow| Of { tap, what: ids.shift_flow(flow) }));
-        whole.connections.extend(report.connections().map(|mut what| {
-            ids.shift_connection(&mut what);
-            Of { tap, what }
-        }));
-        whole.cm.extend(ledger.exchanges().map(|mut what| {
-            what.id += ids.exchanges;
-            Of { tap, what }
-        }));
-        whole.more_cm += ledger.more_exchanges();
-        whole.pauses.extend(ledger.pauses().into_iter().map(|what| Of { tap, what }));
-        whole.findings.extend(found.list.iter().cloned().map(|mut what| {
+        findings.extend(found.list.iter().cloned().map(|mut what| {
             ids.shift_finding(&mut what);
             Of { tap, what }
         }));
+        parts.push(Part { tap, report, ids });
         ids.pass(ledger);
     }
-    whole.totals = totals;
-    whole.findings.sort_by_key(|f| (std::cmp::Reverse(f.what.severity), f.what.first_ns, f.what.code));
-    serde_json::to_writer(&mut *out, &whole)?;
+    findings.sort_by_key(|f| (std::cmp::Reverse(f.what.severity), f.what.first_ns, f.what.code));
+    serde_json::to_writer(&mut *out, &Whole { captures, totals, parts, between, findings })?;
     out.write_all(b"\n")
+}
+
+/// One tap, and the ids of those before.
+struct Part<'a> {
+    tap: &'a str,
+    report: Report<'a>,
+    ids: Ids,
+}
+
+/// All of it. What may be long is built while it is written.
+struct Whole<'a> {
+    captures: &'a [CaptureSummary],
+    totals: Option<TotalsReport>,
+    parts: Vec<Part<'a>>,
+    between: &'a Between,
+    findings: Vec<Of<'a, Finding>>,
+}
+
+impl Serialize for Whole<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let parts = || self.parts.iter();
+        let flows = parts().flat_map(|p| p.report.flows().map(|flow| Of { tap: p.tap, what: p.ids.shift_flow(flow) }));
+        let connections = parts().flat_map(|p| {
+            p.report.connections().map(|mut what| {
+                p.ids.shift_connection(&mut what);
+                Of { tap: p.tap, what }
+            })
+        });
+        let exchanges = parts().flat_map(|p| {
+            p.report.ledger.exchanges().map(|mut what| {
+                what.id += p.ids.exchanges;
+                Of { tap: p.tap, what }
+            })
+        });
+        let pauses = parts().flat_map(|p| p.report.ledger.pauses().into_iter().map(|what| Of { tap: p.tap, what }));
+        let more: u64 = parts().map(|p| p.report.ledger.more_exchanges()).sum();
+        let mut whole = serializer.serialize_struct("report", 10)?;
+        whole.serialize_field("schema", SCHEMA)?;
+        whole.serialize_field("captures", self.captures)?;
+        whole.serialize_field("totals", &self.totals)?;
+        whole.serialize_field("flows", &Each(Cell::new(Some(flows))))?;
+        whole.serialize_field("connections", &Each(Cell::new(Some(connections))))?;
+        whole.serialize_field("cm", &Each(Cell::new(Some(exchanges))))?;
+        whole.serialize_field("more_cm", &more)?;
+        whole.serialize_field("pauses", &Each(Cell::new(Some(pauses))))?;
+        whole.serialize_field("taps", &self.between.rows)?;
+        whole.serialize_field("findings", &self.findings)?;
+        whole.end()
+    }
 }

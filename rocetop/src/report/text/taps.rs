@@ -48,6 +48,13 @@ pub fn write(out: &mut impl Write, between: &Between) -> io::Result<()> {
         let note = format!("{} arrived though a capture does not show them.", counted(missed, "packet"));
         page.words(PLAIN, "  ", &note)?;
     }
+    if between.beyond != 0 {
+        let note = format!(
+            "{} not compared: the table of flows was full; --max-flows raises it.",
+            counted(between.beyond, "packet")
+        );
+        page.words(BAD, "  ", &note)?;
+    }
     let mut rows: Vec<&TapReport> = between.rows.iter().collect();
     // Stable: rows of the same two taps stay together.
     rows.sort_by_key(|r| std::cmp::Reverse(losses.get(&(r.from.as_str(), r.to.as_str())).copied()));
