@@ -5,9 +5,13 @@ use std::net::IpAddr;
 use std::str::FromStr;
 
 use rocetop_analysis::detect::Findings;
+use rocetop_analysis::engine::exchanges::ExchangeReport;
 use rocetop_analysis::report::FlowReport;
 use rocetop_analysis::{Ledger, Members};
 use rocetop_parsers::Addr;
+
+/// The queue pair of the general services, by which connection managers talk (IBTA 12.6).
+const MANAGERS: u32 = 1;
 
 /// A choice of connections: that of a flow, and those one of whose flows fits every other part that is given.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +46,21 @@ impl Selection {
     #[must_use]
     pub fn fits(&self, flows: &[FlowReport]) -> bool {
         self.flow.is_none_or(|id| flows.iter().any(|f| f.id == id)) && flows.iter().any(|f| self.matches(f))
+    }
+
+    /// Whether an exchange of connection managers is about what is chosen. Of a flow, whose connection has `flows`: what made
+    /// the connection, or what passed on it where it is the managers' own.
+    #[must_use]
+    pub fn concerns(&self, exchange: &ExchangeReport, flows: &[FlowReport]) -> bool {
+        let ends = [&exchange.requester, &exchange.responder];
+        let qps = [exchange.requester_qp, exchange.responder_qp];
+        let by_flow = |flow: &FlowReport| match &flow.cm {
+            Some(terms) => terms.exchange == exchange.id,
+            None => flow.dst_qp == MANAGERS && ends.contains(&&flow.src) && ends.contains(&&flow.dst),
+        };
+        self.qpn.as_ref().is_none_or(|q| qps.contains(&Some(q.number)))
+            && self.host.as_ref().is_none_or(|h| ends.contains(&&h.0))
+            && (self.flow.is_none() || flows.iter().any(by_flow))
     }
 
     /// The flows of the chosen connections, in the order of the connections.

@@ -12,7 +12,7 @@ use super::figures::{bytes, count, counted, duration};
 use super::files::Files;
 use super::findings::{self, offset};
 use super::page::{BAD, DIM, GOOD, HEAD, PLAIN, Page};
-use super::{Shown, connections, heads};
+use super::{Shown, connections, exchanges, heads};
 use crate::report::words;
 use crate::source::CaptureSummary;
 
@@ -64,6 +64,7 @@ pub fn write(
     block.write(&mut page)?;
     let flows = block.flows();
     let sides = sides(flows);
+    exchanges::write(&mut page, ledger, &files, start, usize::MAX, |exchange| shown.chosen.concerns(exchange, flows))?;
     page.gap()?;
     if sides.is_empty() {
         page.words(PLAIN, "", "No requests were seen here, so there is no story to tell.")?;
