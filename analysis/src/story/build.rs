@@ -158,8 +158,11 @@ impl Story {
     }
 
     fn recovery(&self) -> Recovery {
-        match (self.trouble.sums.restarts, self.trouble.sums.selective, self.trouble.sums.went_on) {
+        let (sums, run) = (&self.trouble.sums, &self.trouble.run);
+        let went_on = sums.went_on + u64::from(run.goes_back());
+        match (sums.restarts, sums.selective, went_on) {
             (0, ..) => Recovery::NoneSeen,
+            (_, 0, 0) => Recovery::Unknown,
             (_, selective, went_on) if selective > went_on => Recovery::Selective,
             _ => Recovery::GoBackN,
         }
