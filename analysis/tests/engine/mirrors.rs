@@ -290,7 +290,11 @@ fn what_all_comes_after_the_same_time_is_doubled() {
     let mut tap = Tap::default();
     for (at, asks, psn) in events {
         tap.now = 1_000_000_000 + at;
-        if asks { tap.read(out, psn, 1024) } else { tap.send(back, READ_ONLY, psn) };
+        if asks {
+            tap.read(out, psn, 1024)
+        } else {
+            tap.send(back, READ_ONLY, psn)
+        };
     }
     assert_eq!(tap.finish().totals.mirror_copies, 0);
 }
@@ -310,7 +314,11 @@ fn one_way_alone_may_be_doubled() {
         let mut tap = Tap::default();
         for (at, asks, psn) in all {
             tap.now = 1_000_000_000 + at;
-            if asks { tap.send(out, WRITE_ONLY, psn) } else { tap.ack(back, psn, psn + 1) };
+            if asks {
+                tap.send(out, WRITE_ONLY, psn)
+            } else {
+                tap.ack(back, psn, psn + 1)
+            };
         }
         tap.finish()
     };

@@ -273,3 +273,27 @@ fn one_packet_that_is_sent_again_is_no_habit() {
     // It is cut short.
     assert_eq!(recovery(&back[..3]), Recovery::GoBackN);
 }
+
+#[test]
+fn what_no_nak_names_may_have_been_missed_by_the_capture() {
+    // In a window of 40, one packet is lost, and what comes behind it is dropped by the responder, whatever the capture saw.
+    let told = |losses: u32| {
+        let mut steps = vec![(0, Step::Sent(99)), (1, Step::Ack(99))];
+        for n in 0..losses {
+            let (at, from) = (u64::from(n) * 1_000 + 10, 100 + n * 400);
+            let sent = |at, psns: std::ops::Range<u32>| psns.zip(at..).map(|(p, at)| (at, Step::Sent(p)));
+            steps.extend(sent(at, from + 1..from + 10));
+            steps.push((at + 2, Step::Nak(from)));
+            steps.extend(sent(at + 10, from + 11..from + 40));
+            steps.extend(sent(at + 60, from..from + 400));
+            steps.push((at + 461, Step::Ack(from + 399)));
+        }
+        steps.sort_by_key(|&(at, _)| at);
+        let story = told(&steps);
+        (story.lost_before_tap, story.lost_or_late, story.reordered)
+    };
+    assert_eq!(told(1), (1, 1, 0));
+    assert_eq!(told(2), (2, 2, 0));
+    // A network that is known to lose packets loses those, too.
+    assert_eq!(told(3), (6, 0, 0));
+}
