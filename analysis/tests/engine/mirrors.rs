@@ -349,3 +349,21 @@ fn one_sender_that_goes_back_is_not_doubled() {
     let seen = tap.finish();
     assert_eq!((seen.totals.mirror_copies, seen.flows[0].requests.seen_again), (0, 100));
 }
+
+#[test]
+fn answers_that_say_the_same_again_are_no_doubles() {
+    // The answers alone: one NAK came to two places, and a run of repeats was answered packet by packet.
+    let (_, back) = connection();
+    let mut tap = Tap::default();
+    for psn in [2, 3, 3, 7, 10, 10, 14, 17] {
+        tap.now -= 8_000;
+        tap.nak(back, psn, 0);
+    }
+    for _ in 0..16 {
+        tap.now -= 8_000;
+        tap.ack(back, 49, 9);
+    }
+    let seen = tap.finish();
+    let flow = &seen.flows[0];
+    assert_eq!((seen.totals.mirror_copies, flow.acks, flow.naks.psn_sequence_error), (0, 16, 8));
+}

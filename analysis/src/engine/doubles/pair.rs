@@ -89,8 +89,12 @@ pub(super) struct Count {
 }
 
 impl Count {
-    /// Nine in ten have a double, and most doubles come between first packets.
+    /// Nine in ten have a double, and most doubles come between first packets. A responder that says again and again how
+    /// far it has come makes pairs of its own, and thirds.
     pub(super) fn nearly_all(self) -> bool {
+        if self.third * 4 > self.doubles {
+            return false;
+        }
         self.doubles * 10 >= self.firsts * 9 && self.behind * 2 >= self.firsts && self.quick * 10 >= self.doubles * 9
     }
 
