@@ -44,6 +44,8 @@ pub enum Recovery {
     GoBackN,
     /// It sends only what was lost.
     Selective,
+    /// It sent again what a NAK asked for, and nothing shows whether it would have gone on from there.
+    Unknown,
     /// It was never seen to recover.
     #[default]
     NoneSeen,

@@ -303,7 +303,7 @@ fn sums<W: Write>(page: &mut Page<'_, W>, side: &Side<'_>, several: bool) -> io:
     let recovery = match story.recovery {
         Recovery::GoBackN => vec!["go-back-N: all from the lost packet on is sent again".to_owned()],
         Recovery::Selective => vec!["selective: only what was lost is sent again".to_owned()],
-        Recovery::NoneSeen => Vec::new(),
+        Recovery::Unknown | Recovery::NoneSeen => Vec::new(),
     };
     line("Recovery", recovery)?;
     line("Gap to NAK", spread(&story.nak_generation_ns, "measured"))?;
