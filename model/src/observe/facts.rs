@@ -134,7 +134,7 @@ impl State {
         facts
     }
 
-    /// The RNR NAK whose timer comes nearest to the one that is set (IBTA table 45).
+    /// The RNR NAK whose timer comes nearest to the one that is set (IBTA 9.7.5.2.8, table 46).
     fn not_ready(&self) -> Syndrome {
         let timer = self.settings.nic.receives.map_or(0, |receives| receives.timer.0 / Time::us(1).0);
         let off = |code: &u8| u64::from(rnr_timer_us(*code)).abs_diff(timer);
@@ -165,7 +165,7 @@ impl State {
         if !first || sends {
             return 0;
         }
-        // A RETH cannot tell of more than four gigabytes (IBTA 9.3.2).
+        // A RETH cannot tell of more than four gigabytes (IBTA 9.3.3.3: 32 bits).
         facts.dma_len = u32::try_from(flow.bytes).unwrap_or(u32::MAX);
         Reth::LEN
     }
