@@ -132,8 +132,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         captures.add(*port, create(path, args)?).with_context(|| format!("cannot write {}", path.display()))?;
     }
     play(&mut run, &mut captures, &stop);
-    let tapped = !scenario.taps.is_empty();
-    let (frames, lost) = captures.finish().map_err(|(port, error)| {
+    let frames = captures.finish().map_err(|(port, error)| {
         let file = taps.iter().find(|(tap, _)| *tap == port).map_or(Path::new(""), |(_, file)| file);
         anyhow::Error::new(error).context(format!("cannot write {}", file.display()))
     })?;
@@ -141,7 +140,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         let links: Vec<String> = taps.iter().map(|(port, _)| link_name(&scenario.fabric, *port)).collect();
         anstream::eprintln!("rocetop: {frames} frames of {} saved", links.join(", "));
     }
-    let report = Simulation::new(&scenario, &run, tapped.then_some(lost), args.series);
+    let report = Simulation::new(&scenario, &run, args.series);
     let done = format!("{} of {} flows done", report.totals.flows_done, report.totals.flows);
     print(args, &report).or_else(quiet_pipe).context("cannot write the report")?;
     if run.ended().is_none() {
