@@ -248,6 +248,32 @@ fn an_interrupt_ends_it_with_what_was_played() {
     }
 }
 
+/// A run that is cut short by its bound says so wherever it is looked at.
+#[test]
+fn used_up_hops_are_no_end() {
+    let folder = Folder::new();
+    let text =
+        "[fabric]\nshape = \"star\"\nhosts = 2\n[[traffic]]\nkind = \"flow\"\nfrom = 0\nto = 1\nbytes = \"2 MB\"\n";
+    let path = folder.file("bound.toml", format!("{text}[run]\nhops = 100\n").as_bytes());
+    let ran = Ran::of(&mut rocetop(&["simulate", &path]));
+    assert_eq!(ran.code, Some(3));
+    assert!(ran.out.contains("the scenario's hops were used up; 1"), "{}", ran.out);
+    assert!(
+        ran.err.starts_with("rocetop: the scenario's hops ([run] hops) were used up after")
+            && ran.err.ends_with("0 of 1 flows done\n"),
+        "{}",
+        ran.err
+    );
+    let ran = Ran::of(&mut rocetop(&["simulate", "--json", &path]));
+    let played: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((ran.code, &played["ended"]), (Some(3), &"hops".into()));
+    // An end that the scenario names is one.
+    let path = folder.file("until.toml", format!("{text}[run]\nuntil = \"9 us\"\n").as_bytes());
+    let ran = Ran::of(&mut rocetop(&["simulate", "--json", &path]));
+    let played: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((ran.code, ran.err.as_str(), &played["ended"]), (Some(0), "", &"time".into()));
+}
+
 /// Losses are told by link and by cause where nobody taps.
 #[test]
 fn losses_are_counted_where_they_happen_without_a_tap() {
