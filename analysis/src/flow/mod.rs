@@ -374,13 +374,10 @@ impl Flow {
         let mut double = if twin && repeats { Double::AtOnce } else { Double::No };
         if moved || self.marks.as_ref().is_some_and(|m| m.copies.is_some()) {
             let latest = self.latest;
-            let (at, file) = (packet.at, packet.frame.file());
-            // The packet before may have come from another file; then all clocks count as one, as in a ring buffer.
-            let first_file = self.first_frame.file();
-            let begin = || Box::new(Copies::since(latest, before, last.place(), first_file));
+            let begin = || Box::new(Copies::since(latest, before, last.place()));
             let copies = self.marks().copies.get_or_insert_with(begin);
-            let (wire, place) = (packet.wire, outer.place());
-            if copies.add(Suspect { facts, traits, wire, place, again, at, file }) {
+            let (at, wire, place) = (packet.at, packet.wire, outer.place());
+            if copies.add(Suspect { facts, traits, wire, place, again, at }) {
                 double = Double::Mirrored;
             }
         }

@@ -10,5 +10,6 @@ mod mirrors;
 mod pairing;
 mod patterns;
 mod sizes;
+mod places;
 mod spaces;
 mod wild;
