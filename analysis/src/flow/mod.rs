@@ -342,16 +342,24 @@ impl Flow {
                 peer.counters.mtu.holds(packet.facts.payload);
             }
             // Earlier answers went by when nobody knew whose they were: this one tells no time of what they answered.
-            let t = &self.counters.tally;
-            let naks: u64 = t.naks.iter().chain([&t.naks_other, &t.rnr_naks]).map(|&n| u64::from(n)).sum();
-            let earlier = t.acks + t.responses + naks > 1;
-            if let Some(story) = peer.story.as_deref_mut().filter(|_| earlier) {
+            if let Some(story) = peer.story.as_deref_mut().filter(|_| self.answers() > 1) {
                 story.answered_unseen(packet.facts.psn);
+            }
+            // The same goes for the other direction, and nothing of it is answered by this packet.
+            if let Some(story) = self.story.as_deref_mut().filter(|_| peer.answers() != 0) {
+                story.answered_unseen(self.counters.next_psn);
             }
             if telling.on {
                 self.tell(packet, traits, None, Standing::default(), Double::No, Some(peer), telling);
             }
         }
+    }
+
+    /// ACKs, NAKs and responses that it carries.
+    fn answers(&self) -> u64 {
+        let t = &self.counters.tally;
+        let naks: u64 = t.naks.iter().chain([&t.naks_other, &t.rnr_naks]).map(|&n| u64::from(n)).sum();
+        t.acks + t.responses + naks
     }
 
     /// Where the packet was seen, and whether it is a copy.

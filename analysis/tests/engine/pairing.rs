@@ -156,3 +156,20 @@ fn a_port_that_all_queue_pairs_have_verifies_nothing() {
     assert_eq!(seen.connections.len(), 128);
     assert!(seen.connections.iter().all(|c| c.paired_by == Grade::Unpaired));
 }
+
+#[test]
+fn what_was_answered_before_the_pair_was_known_is_not_timed() {
+    let (out, back) = (way(1, 2, 34, 50_000), way(2, 1, 17, 51_000));
+    let mut tap = Tap::default();
+    for n in 0..30 {
+        tap.send(out, SEND_ONLY, 100_000 + n).ack(back, 100_000 + n, n + 1);
+        tap.send(back, SEND_ONLY, 900_000 + n).ack(out, 900_000 + n, n + 1);
+        tap.wait(1_000_000_000);
+    }
+    let seen = tap.finish();
+    assert_eq!((seen.connections.len(), seen.connections[0].paired_by), (1, Grade::Ack));
+    for flow in &seen.flows {
+        let times = flow.story.as_ref().unwrap().message_ns;
+        assert_eq!((times.count >= 26, times.max), (true, 10_000), "{times:?}");
+    }
+}
