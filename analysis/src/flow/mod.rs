@@ -3,6 +3,7 @@
 pub(crate) mod copies;
 pub mod habits;
 pub(crate) mod headers;
+mod life;
 pub mod marks;
 mod notice;
 mod responses;
@@ -11,7 +12,7 @@ mod tell;
 mod wild;
 
 use rocetop_parsers::facts::{Class, Flags};
-use rocetop_parsers::fold::{AHEAD, BACK, Counters, Move, numbered};
+use rocetop_parsers::fold::{AHEAD, Counters, Move, numbered};
 use rocetop_parsers::ib::aeth::Syndrome;
 use rocetop_parsers::ib::opcode::{Opcode, Operation, Traits, Transport};
 use rocetop_parsers::{Addr, Bytes, Facts, Nanos, Psn, Qpn};
@@ -126,6 +127,8 @@ pub(crate) struct Flow {
     pub(crate) orphaned: bool,
     /// Packets between these hosts come twice in the capture.
     pub(crate) doubled: bool,
+    /// Packets of the connection wait until it shows whether another life began.
+    pub(crate) held: bool,
     /// The flow has made room for another epoch and is only kept for the report.
     pub(crate) replaced: bool,
 }
@@ -159,6 +162,7 @@ impl Flow {
             ended: false,
             orphaned: false,
             doubled: false,
+            held: false,
             replaced: false,
         }
     }
@@ -406,31 +410,6 @@ impl Flow {
         }
     }
 
-    /// Whether this request begins another life of the QP number, by its PSN alone.
-    ///
-    /// A new QP starts a message at a PSN of its own choice. Within the reach of what a real sender has in flight a
-    /// jump is loss or repetition; beyond it, or back to the very start of a flow that had long moved on, it is not.
-    pub(crate) fn begins_anew(&self, packet: &Packet, traits: Traits) -> bool {
-        let facts = &packet.facts;
-        let c = &self.counters;
-        if !traits.has(Traits::REQUEST | Traits::STARTS) || !c.has_requests() || !numbered(facts.opcode.transport()) {
-            return false;
-        }
-        let ahead = facts.psn - c.next_psn;
-        if ahead >= 0 {
-            return ahead >= if self.ended { 1 } else { AHEAD };
-        }
-        if self.ended && facts.psn - self.unacked < 0 {
-            return true;
-        }
-        // At another place it is a second tap whose clock is late.
-        let restarts = facts.psn == c.first_psn
-            && self.unacked == c.next_psn
-            && Outer::of(facts, packet).place() == self.headers.latest().place()
-            && ahead.unsigned_abs() > 2 * self.most_in_flight.max(RESTART / 2);
-        restarts || ahead < -BACK || self.seen.below(facts.psn) > AHEAD.unsigned_abs()
-    }
-
     /// What mirror copies added to this flow. A flow of answers alone follows its peer.
     pub(crate) fn mirrored(&self, peer: Option<&Flow>) -> Share {
         let all = &self.counters.tally;
@@ -484,5 +463,3 @@ pub(crate) fn message_bytes(facts: &Facts, traits: Traits) -> Bytes {
 /// An answer that tells flows apart names one of this many latest PSNs: more than a window of 16 MB in 4 KiB packets, and
 /// the PSN of a stranger is among them once in 4,096 times.
 const RECENT: i32 = 1 << 12;
-/// A return to the first PSN proves a new QP only after at least this many packets.
-const RESTART: u32 = 64;

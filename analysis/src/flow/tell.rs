@@ -52,7 +52,7 @@ impl Opening {
 
 impl Flow {
     /// Whether a lost packet is sent again here.
-    fn recovers(&self) -> bool {
+    pub(crate) fn recovers(&self) -> bool {
         matches!(self.transport, Transport::Rc | Transport::Xrc)
     }
 

@@ -262,6 +262,11 @@ impl Story {
         self.sizes.add(psn, part);
     }
 
+    /// The highest MSN that the responder has told; `None` before it told any.
+    pub(crate) fn msn(&self) -> Option<Psn> {
+        self.progress.msn()
+    }
+
     /// What the AETH of an answer says of the responder.
     #[inline(always)]
     pub(crate) fn progressed(&mut self, aeth: Aeth) {
