@@ -407,6 +407,9 @@ impl Flow {
         if grown != 0 {
             self.seen.open(next, grown, false);
             self.reads.awaited_mut().ask(next, self.counters.next_psn);
+            if let Some(story) = &mut self.story {
+                story.stretch(next - 1, self.counters.next_psn - 1);
+            }
         }
     }
 

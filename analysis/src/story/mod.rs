@@ -262,6 +262,11 @@ impl Story {
         self.sizes.add(psn, part);
     }
 
+    /// The READ at `psn`, the latest request, ends with `last`, as it shows only now.
+    pub(crate) fn stretch(&mut self, psn: Psn, last: Psn) {
+        self.latency.stretch(psn, last);
+    }
+
     /// The highest MSN that the responder has told; `None` before it told any.
     pub(crate) fn msn(&self) -> Option<Psn> {
         self.progress.msn()
