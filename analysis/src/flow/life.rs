@@ -26,7 +26,7 @@ impl Flow {
     pub(crate) fn jumps(&self, packet: &Packet) -> Option<Psn> {
         let facts = &packet.facts;
         let c = &self.counters;
-        let all_acked = self.unacked == c.next_psn && c.mtu.certain().is_some();
+        let all_acked = self.unacked == c.next_psn;
         let jumps = facts.psn - self.unacked < 0 || all_acked && facts.psn - c.next_psn > 0;
         let silent = packet.at.since(c.last) >= SILENCE;
         let begins = c.has_requests() && self.recovers() && !self.orphaned && jumps && silent && self.is_at(packet);

@@ -67,6 +67,13 @@ fn a_life_that_starts_a_little_further_on_leaves_no_gap() {
 }
 
 #[test]
+fn nor_do_lives_of_single_packets() {
+    let seen = lives(&[411_900, 414_000], 40, 4);
+    assert_eq!(seen.flows.iter().map(|f| f.epoch).collect::<Vec<_>>(), [0, 0, 1, 1]);
+    assert!(seen.flows.iter().all(|f| f.requests.gaps == 0));
+}
+
+#[test]
 fn the_answer_to_a_repeat_has_the_current_msn() {
     let (out, back) = connection();
     let mut tap = Tap::default();
