@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use rocetop_parsers::fold::{Tally, numbered};
 use rocetop_parsers::ib::opcode::{Opcode, Traits};
-use rocetop_parsers::{Bytes, Facts, Nanos};
+use rocetop_parsers::{Bytes, Facts, Nanos, Psn};
 
 use crate::flow::headers::{Few, Place};
 use crate::flow::message_bytes;
@@ -28,6 +28,10 @@ impl Identity {
                 | u64::from(facts.psn.get()) << 32
                 | u64::from(facts.aeth.0 ^ facts.payload),
         )
+    }
+
+    fn psn(self) -> Psn {
+        Psn::new((self.0 >> 32) as u32)
     }
 
     pub(crate) fn opcode(self) -> Opcode {
@@ -119,8 +123,6 @@ pub(crate) struct Copies {
     moved: Share,
     /// Repeats at another place whose first sight is not remembered: copies only where both places went on.
     late: Share,
-    /// File of the first place: within it one clock counts.
-    file: u16,
 }
 
 /// One packet as this module needs it.
@@ -132,21 +134,20 @@ pub(crate) struct Suspect<'a> {
     pub(crate) place: Place,
     pub(crate) again: Again,
     pub(crate) at: Nanos,
-    pub(crate) file: u16,
 }
 
 impl Copies {
     const HOME: u8 = 1;
 
-    /// Suspicion begins: the packet before was `before`, at `home` in `file`.
-    pub(crate) fn since(before: Identity, at: Nanos, home: Place, file: u16) -> Self {
+    /// Suspicion begins: the packet before was `before`, at `home`.
+    pub(crate) fn since(before: Identity, at: Nanos, home: Place) -> Self {
         let recent = VecDeque::from([Sent { identity: before, at, places: Self::HOME }]);
-        Self { places: Few::of(home), recent, file, ..Self::default() }
+        Self { places: Few::of(home), recent, ..Self::default() }
     }
 
-    /// A packet of a flow under suspicion. Returns whether it may be a copy.
+    /// A packet of a flow under suspicion. Returns whether it is a copy, as it looks by now.
     pub(crate) fn add(&mut self, suspect: Suspect<'_>) -> bool {
-        let Suspect { facts, traits, wire, place, again, at, file } = suspect;
+        let Suspect { facts, traits, wire, place, again, at } = suspect;
         self.places.add(place);
         // Places beyond the ones kept share the last bit.
         let bit = 1 << self.places.values().iter().position(|&p| p == place).unwrap_or(7);
@@ -161,17 +162,21 @@ impl Copies {
         let known = again.request || again.response;
         if known || !numbered {
             // The latest sending of this packet that was not seen at this place yet. Clocks of other files may be far off.
-            let near = |s: &Sent| file != self.file || at.since(s.at) <= MIRRORED_WITHIN;
+            let one_clock = self.places.values().first().is_some_and(|home| home.same_clock(place));
+            let near = |s: &Sent| !one_clock || at.since(s.at) <= MIRRORED_WITHIN;
             let open = |s: &&mut Sent| s.identity == identity && s.places & bit == 0 && near(s);
             if let Some(sent) = self.recent.iter_mut().rev().find(open) {
                 sent.places |= bit;
                 self.moved.add(facts, traits, wire, again);
-                return true;
+                return self.looks_moved();
             }
-            if known && bit != Self::HOME {
-                let share = if file == self.file { &mut self.late } else { &mut self.moved };
+            let here = |s: &Sent| s.identity == identity && s.places & bit != 0;
+            // What goes on with the next PSN after the latest has moved with the flow.
+            let goes_on = self.recent.back().is_some_and(|latest| facts.psn - latest.identity.psn() == 1);
+            if known && bit != Self::HOME && !goes_on && !self.recent.iter().any(here) {
+                let share = if one_clock { &mut self.late } else { &mut self.moved };
                 share.add(facts, traits, wire, again);
-                return true;
+                return self.looks_late(at, one_clock);
             }
         }
         self.first_elsewhere |= numbered && !known && bit != Self::HOME;
@@ -180,6 +185,23 @@ impl Copies {
         }
         self.recent.push_back(Sent { identity, at, places: bit });
         false
+    }
+
+    /// Whether second sights are copies, as it looks by now: most of what was sent had one, or nearly all that came
+    /// elsewhere are. A bond shows each packet at one of its links, and a repeat that takes the other one is none.
+    fn looks_moved(&self) -> bool {
+        let (moved, elsewhere) = (self.moved.tally.packets, self.elsewhere.packets);
+        let sent = (self.at_home + elsewhere).saturating_sub(moved);
+        moved * 2 > sent || moved * 10 >= elsewhere * 9
+    }
+
+    /// Whether repeats whose first sight is not remembered are copies, as it looks by now: home went on, or nothing new
+    /// came elsewhere so soon after it. A flow that only moved goes on elsewhere, with what was not seen at home.
+    fn looks_late(&self, at: Nanos, one_clock: bool) -> bool {
+        let late = self.late.tally.packets + self.moved.tally.packets;
+        let home_goes_on = self.at_home * 4 >= self.elsewhere.packets && late * 10 >= self.elsewhere.packets * 9;
+        let soon = self.recent.back().is_some_and(|s| !one_clock || at.since(s.at) <= MIRRORED_WITHIN);
+        home_goes_on || !self.first_elsewhere && soon
     }
 
     /// Whether both places saw the flow go on, as they do under a mirror and not after a failure.

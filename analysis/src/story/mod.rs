@@ -262,6 +262,16 @@ impl Story {
         self.sizes.add(psn, part);
     }
 
+    /// The READ at `psn`, the latest request, ends with `last`, as it shows only now.
+    pub(crate) fn stretch(&mut self, psn: Psn, last: Psn) {
+        self.latency.stretch(psn, last);
+    }
+
+    /// The highest MSN that the responder has told; `None` before it told any.
+    pub(crate) fn msn(&self) -> Option<Psn> {
+        self.progress.msn()
+    }
+
     /// What the AETH of an answer says of the responder.
     #[inline(always)]
     pub(crate) fn progressed(&mut self, aeth: Aeth) {

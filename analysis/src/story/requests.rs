@@ -45,6 +45,8 @@ impl Story {
             Sight::New(skipped) => {
                 sending &= !self.leave(psn - skipped);
                 self.trouble.run.sending = false;
+                // Nothing was skipped there: a READ of unknown length went before.
+                self.latency.stretch(self.top - 1, psn - skipped - 1);
                 if skipped != 0 {
                     self.holes.push_back(Hole::new(psn - skipped, skipped, mark, false));
                 }

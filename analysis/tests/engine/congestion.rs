@@ -47,6 +47,12 @@ fn many_marks_that_nobody_passes_on() {
     writes(&mut tap, 400, 20);
     let seen = tap.finish();
     assert_eq!(seen.codes(Severity::Warning), ["RT020", "RT022"]);
+    // Notifications by address or port come on another queue pair.
+    let mut tap = Tap::default();
+    let (_, back) = writes(&mut tap, 400, 20);
+    tap.send(Way { qp: 99, sport: 0, ..back }, CNP, 0);
+    let seen = tap.finish();
+    assert_eq!((seen.codes(Severity::Warning), seen.found("RT022").severity), (vec!["RT020"], Severity::Info));
     // A notification by whoever it be, and it is passed on.
     let mut tap = Tap::default();
     writes(&mut tap, 400, 20);

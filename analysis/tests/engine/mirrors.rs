@@ -71,8 +71,8 @@ fn two_taps_with_clocks_apart_are_counted_once() {
     let (out, back) = connection();
     let mut tap = Tap::default();
     // The second file's clock is late: whole messages pass before their copies come.
-    for file in 0..2 {
-        let (out, back) = (Way { file, ..out }, Way { file, ..back });
+    for strand in 0..2 {
+        let (out, back) = (Way { strand, ..out }, Way { strand, ..back });
         for psn in 0..500 {
             tap.send(out, WRITE_ONLY, psn).ack(back, psn, psn + 1);
         }
