@@ -53,13 +53,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-pub(crate) use self::kit::road;
 use crate::Ledger;
 use crate::flow::marks::SpanReport;
 use crate::report::paths::PathsReport;
 use crate::report::survey::Survey;
 use crate::report::{ConnectionReport, FlowReport, FrameRef};
 use crate::story::StoryReport;
+use crate::taps::{Beside, Told};
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -215,20 +215,42 @@ pub struct Case<'a> {
     pub flows: &'a [FlowReport],
     /// Time of the last frame of the capture, of whatever kind.
     pub end_ns: u64,
+    /// What several taps tell about each flow, where there are several.
+    pub(crate) told: &'a [Option<Told>],
 }
 
 impl<'a> Case<'a> {
     /// Each flow with the other direction, where that is known.
     pub fn directions(self) -> impl Iterator<Item = (&'a FlowReport, Option<&'a FlowReport>)> {
-        let flows = self.flows;
-        // The only other one, if any.
-        flows.iter().enumerate().map(move |(n, flow)| (flow, flows.get(1 - n.min(1)).filter(|o| o.id != flow.id)))
+        directions(self.flows)
     }
 
     /// Each flow that carries requests, with the other direction where that is known, and the story of the requests.
     pub fn stories(self) -> impl Iterator<Item = (&'a FlowReport, Option<&'a FlowReport>, &'a StoryReport)> {
         self.directions().filter_map(|(flow, back)| Some((flow, back, flow.story.as_ref()?)))
     }
+
+    /// What several taps tell about a flow and what answers it.
+    pub(crate) fn told(self, flow: &FlowReport) -> Option<&'a Told> {
+        self.flows.iter().zip(self.told).find(|(f, _)| f.id == flow.id).and_then(|(_, told)| told.as_ref())
+    }
+}
+
+fn directions(flows: &[FlowReport]) -> impl Iterator<Item = (&FlowReport, Option<&FlowReport>)> {
+    // The only other one, if any.
+    flows.iter().enumerate().map(move |(n, flow)| (flow, flows.get(1 - n.min(1)).filter(|o| o.id != flow.id)))
+}
+
+/// What the taps tell about each flow of a connection; nothing where they do not cover all that this one calls lost or in
+/// doubt.
+fn told(flows: &[FlowReport], beside: &Beside<'_>) -> Vec<Option<Told>> {
+        let told = |flow: &FlowReport, back| {
+        let told = beside.told(flow, back)?;
+        let story = flow.story.as_ref()?;
+        let kept = || story.more_episodes == 0 && story.episodes.iter().all(|e| told.covers(e.first_ns, e.last_ns));
+        (told.is_whole() || kept()).then_some(told)
+    };
+    directions(flows).map(|(flow, back)| told(flow, back)).collect()
 }
 
 /// What a rule looks at.
@@ -335,7 +357,11 @@ pub struct Findings {
 }
 
 /// Lets every rule look at everything, but at those connections alone whose flows are chosen.
-pub(crate) fn findings(ledger: &Ledger<'_>, chosen: &dyn Fn(&[FlowReport]) -> bool) -> Findings {
+pub(crate) fn findings(
+    ledger: &Ledger<'_>,
+    chosen: &dyn Fn(&[FlowReport]) -> bool,
+    beside: Option<&Beside<'_>>,
+) -> Findings {
     // By code, so that a capture full of one trouble does not hide another.
     let mut kept: BTreeMap<&'static str, (Vec<Finding>, u64)> = BTreeMap::new();
     let mut keep = |mut finding: Finding| {
@@ -358,7 +384,8 @@ pub(crate) fn findings(ledger: &Ledger<'_>, chosen: &dyn Fn(&[FlowReport]) -> bo
     let mut left_out = BTreeSet::new();
     for connection in ledger.connections() {
         let flows: Vec<FlowReport> = connection.flows.iter().filter_map(|&id| ledger.flow(id)).collect();
-        let case = Case { connection: &connection, flows: &flows, end_ns: ledger.end_ns() };
+        let told = beside.map(|beside| told(&flows, beside)).unwrap_or_default();
+        let case = Case { connection: &connection, flows: &flows, end_ns: ledger.end_ns(), told: &told };
         survey.add(&case);
         if !chosen(&flows) {
             left_out.insert(connection.id);

@@ -104,7 +104,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let ledger = Ledger::new(&outcome.engine, names);
     let chosen = args.chosen();
-    let found = chosen.findings(&ledger);
+    let found = chosen.findings(&ledger, None);
     args.tell_unmatched(std::slice::from_ref(&ledger));
     print(args, &outcome, &ledger, &found, &chosen, again).or_else(quiet_pipe).context("cannot write the report")?;
     if let Some(target) = target {

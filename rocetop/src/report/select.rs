@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use rocetop_analysis::detect::Findings;
 use rocetop_analysis::report::FlowReport;
+use rocetop_analysis::taps::Between;
 use rocetop_analysis::{Ledger, Members};
 use rocetop_parsers::Addr;
 
@@ -30,8 +31,8 @@ impl Selection {
     /// What was found about the chosen connections; what concerns the whole capture is told too, but where somebody asks
     /// for one flow.
     #[must_use]
-    pub fn findings(&self, ledger: &Ledger<'_>) -> Findings {
-        let mut found = ledger.findings_of(&|flows| self.fits(flows));
+    pub fn findings(&self, ledger: &Ledger<'_>, taps: Option<(&Between, usize)>) -> Findings {
+        let mut found = ledger.findings_of(&|flows| self.fits(flows), taps);
         if self.flow.is_some() {
             found.list.retain(|finding| finding.connection.is_some());
         }

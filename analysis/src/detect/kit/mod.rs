@@ -1,13 +1,15 @@
 //! What detectors share: words for titles, episodes put together, the frame of a finding.
 
+mod between;
 mod episodes;
 mod words;
 
 #[cfg(test)]
 pub(super) mod cases;
 
-pub(super) use self::episodes::Digest;
-pub(crate) use self::words::road;
+pub(super) use self::between::{lost_between, whereabouts};
+pub(super) use self::episodes::{Digest, timeouts};
+pub(super) use self::words::road;
 pub(super) use self::words::{count, counted, time};
 
 use super::{Case, Evidence, Finding, Rule};

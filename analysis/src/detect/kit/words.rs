@@ -26,7 +26,7 @@ pub(in crate::detect) fn time(ns: u64) -> String {
 const LONG: usize = 44;
 
 /// Where a flow goes: `10.9.1.1 -> 10.9.2.1 qp 20`.
-pub(crate) fn road(flow: &FlowReport) -> String {
+pub(in crate::detect) fn road(flow: &FlowReport) -> String {
     if flow.src.len() + flow.dst.len() > LONG {
         format!("-> {} qp {}", flow.dst, flow.dst_qp)
     } else {
