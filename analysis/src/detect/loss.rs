@@ -181,7 +181,9 @@ fn title(flow: &FlowReport, near: Near, lost: Lost, again: u64, severity: Severi
                 counted(certain + unsure, "packet"),
                 flow.transport
             ),
-            _ => format!("{} of {} lost between the taps, for good: {road}", counted(between, "packet"), flow.transport),
+            _ => {
+                format!("{} of {} lost between the taps, for good: {road}", counted(between, "packet"), flow.transport)
+            }
         };
     }
     if severity == Severity::Info {

@@ -110,7 +110,11 @@ mod tests {
     fn the_taps_settle_the_doubt() {
         let story = |kind| {
             let lost_acks = u64::from(kind == Kind::AckLost);
-            StoryReport { lost_acks, episodes: vec![episode(kind, Some(Cause::Timeout), 7, &[1])], ..Default::default() }
+            StoryReport {
+                lost_acks,
+                episodes: vec![episode(kind, Some(Cause::Timeout), 7, &[1])],
+                ..Default::default()
+            }
         };
         let told = |answers| Told {
             answers: Some(answers),

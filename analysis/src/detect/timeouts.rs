@@ -162,7 +162,11 @@ mod tests {
             let told = Told { requests, answers: Some(answers), ..Told::default() };
             cases::beside(&RULE, &cases::flows(story(1, Kind::RequestOrAckLost), 0), told).remove(0).advice
         };
-        assert!(advice(5_239, 1).contains("Between the taps 5,239 requests and 1 answer were lost: "), "{}", advice(5_239, 1));
+        assert!(
+            advice(5_239, 1).contains("Between the taps 5,239 requests and 1 answer were lost: "),
+            "{}",
+            advice(5_239, 1)
+        );
         assert!(advice(0, 0).contains("Nothing was lost between the taps: it was late, or lost outside of them. "));
     }
 

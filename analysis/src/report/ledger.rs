@@ -229,17 +229,21 @@ impl<'a> Ledger<'a> {
     /// What the detectors found, the worst first. Nothing where no stories were told.
     #[must_use]
     pub fn findings(&self) -> Findings {
-        self.findings_of(&|_| true, None)
+        self.findings_of(None, None)
     }
 
-    /// What they found about the connections whose flows are chosen, and about the capture as a whole. `taps` is what was
-    /// found between several taps, with the index of the one that this ledger is of.
+    /// What they found about the connections whose flows are `chosen`, or about everything. `taps` is what was found between
+    /// several taps, with the index of the one that this ledger is of.
     #[must_use]
-    pub fn findings_of(&self, chosen: &dyn Fn(&[FlowReport]) -> bool, taps: Option<(&Between, usize)>) -> Findings {
+    pub fn findings_of(
+        &self,
+        chosen: Option<&dyn Fn(&[FlowReport]) -> bool>,
+        taps: Option<(&Between, usize)>,
+    ) -> Findings {
         if !self.engine.tells() {
             return Findings::default();
         }
-        let beside = taps.map(|(between, tap)| Beside::of(between, tap, self));
+        let beside = taps.map(|(between, tap)| Beside::of(between, tap, self.flows()));
         detect::findings(self, chosen, beside.as_ref())
     }
 

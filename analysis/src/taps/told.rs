@@ -6,7 +6,7 @@ use super::report::{Between, DirectionBy, OutageReport, TapReport};
 use super::window::Window;
 use crate::event::FrameNo;
 use crate::flow::Key;
-use crate::report::{FlowReport, FrameRef, Ledger, class_name};
+use crate::report::{FlowReport, FrameRef, class_name};
 
 /// A flow in all captures: addresses, queue pair, class.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -150,9 +150,9 @@ pub(crate) struct Beside<'a> {
 }
 
 impl<'a> Beside<'a> {
-    /// Of the tap with this index, which has that ledger.
-    pub(crate) fn of(between: &'a Between, tap: usize, ledger: &Ledger<'_>) -> Self {
-        let reused = ledger.flows().filter(|flow| flow.epoch != 0).map(|flow| Name::of(&flow)).collect();
+    /// Of the tap with this index, which saw these flows.
+    pub(crate) fn of(between: &'a Between, tap: usize, flows: impl Iterator<Item = FlowReport>) -> Self {
+        let reused = flows.filter(|flow| flow.epoch != 0).map(|flow| Name::of(&flow)).collect();
         Self { between, tap, reused }
     }
 

@@ -43,7 +43,7 @@ pub fn evaluate(
     for (tap, ledger) in ledgers.iter().enumerate() {
         all.ledger(ledger, ids);
         if all.needs_findings() {
-            let mut found = ledger.findings_of(&|_| true, Some((between, tap)));
+            let mut found = ledger.findings_of(None, Some((between, tap)));
             if let Some(paths) = &found.paths {
                 all.part(Scope::Paths, &json(paths), &[]);
             }

@@ -46,7 +46,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE.pcapng")]
     write: Option<PathBuf>,
 
-    /// Show at most this many connections in the text report
+    /// Show at most this many connections, and as many findings, in the text report
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(super) top: usize,
 

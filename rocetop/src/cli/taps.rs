@@ -49,7 +49,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let ledgers = taps.ledgers();
     let chosen = args.chosen();
     let beside = |tap| Some((&between, tap));
-    let found: Vec<Findings> = ledgers.iter().enumerate().map(|(n, ledger)| chosen.findings(ledger, beside(n))).collect();
+    let found: Vec<Findings> =
+        ledgers.iter().enumerate().map(|(n, ledger)| chosen.findings(ledger, beside(n))).collect();
     if !chosen.is_all() {
         let ways: BTreeSet<_> =
             ledgers.iter().flat_map(|ledger| chosen.flows(ledger)).map(|flow| (flow.src, flow.dst)).collect();

@@ -28,15 +28,12 @@ impl Selection {
         self.flow.is_none() && self.qpn.is_none() && self.host.is_none()
     }
 
-    /// What was found about the chosen connections; what concerns the whole capture is told too, but where somebody asks
-    /// for one flow.
+    /// What was found about the chosen connections; what is about no connection is told where nothing is chosen. `taps` is
+    /// what was found between several taps, with the index of the one that this ledger is of.
     #[must_use]
     pub fn findings(&self, ledger: &Ledger<'_>, taps: Option<(&Between, usize)>) -> Findings {
-        let mut found = ledger.findings_of(&|flows| self.fits(flows), taps);
-        if self.flow.is_some() {
-            found.list.retain(|finding| finding.connection.is_some());
-        }
-        found
+        let fits = |flows: &[FlowReport]| self.fits(flows);
+        ledger.findings_of((!self.is_all()).then_some(&fits), taps)
     }
 
     /// Whether the connection that has these flows is chosen.

@@ -46,7 +46,11 @@ impl Digest {
 
 /// All timeouts of a story, and in how many stalls they came: `6 timeouts in 1 stall`. `stalls` are the episodes that are
 /// told of; `None` where other timeouts are told elsewhere, so that nobody knows how many belong to these.
-pub(in crate::detect) fn timeouts(story: &StoryReport, stalls: u64, told: impl Fn(&EpisodeReport) -> bool) -> Option<String> {
+pub(in crate::detect) fn timeouts(
+    story: &StoryReport,
+    stalls: u64,
+    told: impl Fn(&EpisodeReport) -> bool,
+) -> Option<String> {
     let ours = |e: &EpisodeReport| e.cause != Some(Cause::Timeout) || told(e);
     if story.more_episodes != 0 || !story.episodes.iter().all(ours) {
         return None;

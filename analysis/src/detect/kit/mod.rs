@@ -2,6 +2,7 @@
 
 mod between;
 mod episodes;
+mod finding;
 mod words;
 
 #[cfg(test)]
@@ -9,10 +10,11 @@ pub(super) mod cases;
 
 pub(super) use self::between::{lost_between, whereabouts};
 pub(super) use self::episodes::{Digest, timeouts};
+pub use self::finding::{Evidence, Finding, Severity, Value};
 pub(super) use self::words::road;
-pub(super) use self::words::{count, counted, time};
+pub(super) use self::words::{count, counted, part, time};
 
-use super::{Case, Evidence, Finding, Rule};
+use super::{Case, Rule};
 use crate::report::FlowReport;
 use crate::story::report::Near;
 

@@ -22,6 +22,15 @@ pub(in crate::detect) fn time(ns: u64) -> String {
     }
 }
 
+/// A part of so many things: `1 of 3 flows`, `all 3 flows`, `1 flow`.
+pub(in crate::detect) fn part(n: u64, all: u64, what: &str) -> String {
+    match all {
+        _ if n != all => format!("{} of {}", count(n), counted(all, what)),
+        1 => counted(all, what),
+        _ => format!("all {}", counted(all, what)),
+    }
+}
+
 /// Addresses longer than this leave no room for a sentence: the receiver alone is named then.
 const LONG: usize = 44;
 
@@ -56,6 +65,14 @@ mod tests {
     fn counts() {
         assert_eq!(count(1_637), "1,637");
         assert_eq!(counted(1, "NAK"), "1 NAK");
+    }
+
+    #[test]
+    fn parts() {
+        assert_eq!(
+            [part(1, 3, "flow"), part(3, 3, "flow"), part(1, 1, "flow")],
+            ["1 of 3 flows", "all 3 flows", "1 flow"]
+        );
     }
 
     #[test]
