@@ -99,7 +99,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
                 "Nothing was lost between the taps: it was late, or lost outside of them. A shorter".to_owned()
             }
             Some((requests, Some(answers))) => format!(
-                "Between the taps {} and {} were lost: find out where. A shorter",
+                "Between the taps {} and {} were lost: RT001 and RT009 say where. A shorter",
                 counted(requests, "request"),
                 counted(answers, "answer")
             ),

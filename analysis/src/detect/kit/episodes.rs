@@ -56,7 +56,7 @@ pub(in crate::detect) fn timeouts(
         return None;
     }
     let timeouts = counted(story.timeouts, "timeout");
-    Some(if story.timeouts == stalls { timeouts } else { format!("{timeouts} in {}", counted(stalls, "stall")) })
+    Some(if story.timeouts <= stalls { timeouts } else { format!("{timeouts} in {}", counted(stalls, "stall")) })
 }
 
 #[cfg(test)]
@@ -89,6 +89,7 @@ mod tests {
         let mut story =
             StoryReport { timeouts: 6, episodes: vec![stall(Kind::RequestOrAckLost)], ..StoryReport::default() };
         assert_eq!(timeouts(&story, 1, told).as_deref(), Some("6 timeouts in 1 stall"));
+        assert_eq!(timeouts(&story, 7, told).as_deref(), Some("6 timeouts"));
         story.timeouts = 1;
         assert_eq!(timeouts(&story, 1, told).as_deref(), Some("1 timeout"));
         story.episodes.push(stall(Kind::EarlyTimeout));

@@ -22,11 +22,12 @@ pub(in crate::detect) fn time(ns: u64) -> String {
     }
 }
 
-/// A part of so many things: `1 of 3 flows`, `all 3 flows`, `1 flow`.
+/// A part of so many things: `1 of 3 flows`, `all 3 flows`, `both flows`, `1 flow`.
 pub(in crate::detect) fn part(n: u64, all: u64, what: &str) -> String {
     match all {
         _ if n != all => format!("{} of {}", count(n), counted(all, what)),
         1 => counted(all, what),
+        2 => format!("both {what}s"),
         _ => format!("all {}", counted(all, what)),
     }
 }
@@ -69,9 +70,10 @@ mod tests {
 
     #[test]
     fn parts() {
+        let part = |n, all| part(n, all, "flow");
         assert_eq!(
-            [part(1, 3, "flow"), part(3, 3, "flow"), part(1, 1, "flow")],
-            ["1 of 3 flows", "all 3 flows", "1 flow"]
+            [part(1, 3), part(3, 3), part(2, 2), part(1, 1)],
+            ["1 of 3 flows", "all 3 flows", "both flows", "1 flow"]
         );
     }
 
