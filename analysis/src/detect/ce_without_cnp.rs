@@ -59,7 +59,7 @@ fn judge(survey: &Survey, ledger: &Ledger<'_>, report: &mut dyn FnMut(Finding)) 
         ledger.flows().filter(|flow| flow.cnps != 0).map(|flow| (flow.src, flow.dst)).collect();
     for connection in ledger.connections() {
         let flows: Vec<FlowReport> = connection.flows.iter().filter_map(|&id| ledger.flow(id)).collect();
-        let case = super::Case { connection: &connection, flows: &flows, end_ns: ledger.end_ns() };
+        let case = super::Case { connection: &connection, flows: &flows, end_ns: ledger.end_ns(), told: &[] };
         for (data, back) in case.directions() {
             let Some(ce) = data.marks.as_ref().and_then(|m| m.ce.as_ref()) else { continue };
             let Some(back) = back else { continue };

@@ -19,6 +19,7 @@ mod pair;
 mod reads;
 mod report;
 mod sight;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod told;
@@ -33,6 +34,7 @@ use pair::{Pair, Span};
 
 pub use meet::Meeting;
 pub use report::{Between, DirectionBy, KindsReport, OutageReport, TapReport};
+pub(crate) use told::{Beside, Place, Told};
 
 /// Matches the packets of several taps.
 #[derive(Debug)]
@@ -79,7 +81,7 @@ impl Matcher {
     /// Settles what is open and reports. `names` are those of the taps.
     #[must_use]
     pub fn finish(mut self, names: &[String]) -> Between {
-        let mut between = Between::default();
+        let mut between = Between { names: names.to_vec(), ..Between::default() };
         for (first, second, mut pair) in self.pairs.drain(..) {
             pair.finish(spans(&self.spans, first, second));
             between.add(&pair, [first, second], names);

@@ -8,7 +8,7 @@ use rocetop_parsers::{Addr, Facts, Nanos};
 use super::reads::Mtus;
 use super::sight::{Kind, Sight, acknowledges};
 use super::twins::Twins;
-use super::way::{Alone, Copies, Edge, Run, Way};
+use super::way::{Alone, Copies, Edge, Outage, Run, Way};
 use super::window::{Fate, NEAR, Window, later};
 use crate::event::Packet;
 use crate::flow::Key;
@@ -56,7 +56,7 @@ impl Span {
 /// Two taps.
 #[derive(Debug, Default)]
 pub(super) struct Pair {
-    windows: Vec<Window>,
+    pub(super) windows: Vec<Window>,
     flows: HashMap<Key, usize>,
     pub(super) ways: Vec<Way>,
     hosts: HashMap<(Addr, Addr), usize>,
@@ -253,9 +253,10 @@ impl Pair {
             self.lose_held(window, side);
         }
         let outage = window.runs.get_mut(side).and_then(|run| run.through(sight));
-        if let Some(alone) = self.alone_of(window, side) {
-            alone.outage(outage);
+        if let Some(tally) = window.tallies.get_mut(side) {
+            tally.through(sight);
         }
+        self.outage(window, side, outage);
         if side == 0
             && let Some(way) = self.ways.get_mut(window.way)
         {
@@ -287,9 +288,7 @@ impl Pair {
         for (sight, copies) in &edge.held {
             self.lost(window, side, sight, *copies);
         }
-        if let Some(alone) = self.alone_of(window, side) {
-            alone.outside += edge.more;
-        }
+        self.outside(window, side, edge.more);
     }
 
     /// The first packet of the flow that both saw has come: what tap `side` saw before it was lost if the other capture
@@ -310,9 +309,7 @@ impl Pair {
         for (sight, copies) in &judged {
             self.lost(window, side, sight, *copies);
         }
-        if let Some(alone) = self.alone_of(window, side) {
-            alone.outside += outside;
-        }
+        self.outside(window, side, outside);
     }
 
     /// The captures are at their ends: what tap `side` saw behind the last packet that both saw.
@@ -335,12 +332,27 @@ impl Pair {
         for (sight, copies) in &judged {
             self.lost(window, side, sight, *copies);
         }
-        if let Some(alone) = self.alone_of(window, side) {
-            alone.outside += edge.count() - judged.len() as u64;
-        }
+        self.outside(window, side, edge.count() - judged.len() as u64);
         let outage = window.runs.get_mut(side).and_then(Run::end);
+        self.outage(window, side, outage);
+    }
+
+    fn outage(&mut self, window: &mut Window, side: usize, outage: Option<Outage>) {
         if let Some(alone) = self.alone_of(window, side) {
             alone.outage(outage);
+        }
+        if let Some(tally) = window.tallies.get_mut(side) {
+            tally.outage(outage);
+        }
+    }
+
+    /// Packets that tap `side` saw and that the other capture does not cover.
+    fn outside(&mut self, window: &mut Window, side: usize, count: u64) {
+        if let Some(alone) = self.alone_of(window, side) {
+            alone.outside += count;
+        }
+        if let Some(tally) = window.tallies.get_mut(side) {
+            tally.outside += count;
         }
     }
 
@@ -353,6 +365,9 @@ impl Pair {
             return;
         }
         alone.lost(sight, copies.there);
+        if let Some(tally) = window.tallies.get_mut(side) {
+            tally.lost(sight, copies.there);
+        }
         if let Some(run) = window.runs.get_mut(side) {
             run.lost(sight, window.key.qp());
         }

@@ -1,6 +1,7 @@
 //! The matcher on packets made by hand.
 
 mod again;
+mod told;
 
 use proptest::prelude::*;
 use rocetop_parsers::facts::{Class, Flags};

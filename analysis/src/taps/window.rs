@@ -7,6 +7,7 @@ use rocetop_parsers::Psn;
 use super::align::{Group, assign, in_step};
 use super::reads::Reads;
 use super::sight::{Identity, Kind, Sight};
+use super::tally::Tally;
 use super::twins::{Answers, Shown, Twins, is_twin};
 use super::way::{Copies, Edge, Run};
 use crate::flow::Key;
@@ -38,6 +39,7 @@ pub(super) struct Window {
     /// What was seen at one tap alone and may lie outside of what the other captured.
     pub(super) edges: [Edge; 2],
     pub(super) runs: [Run; 2],
+    pub(super) tallies: [Tally; 2],
     /// Some packet of this tap was seen by the other.
     pub(super) started: [bool; 2],
     /// Whether the tap shows frames twice.
@@ -72,6 +74,7 @@ impl Window {
             front: [0; 2],
             edges: Default::default(),
             runs: Default::default(),
+            tallies: Default::default(),
             started: [false; 2],
             twins: Default::default(),
             reads: Default::default(),

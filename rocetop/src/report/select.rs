@@ -7,6 +7,7 @@ use std::str::FromStr;
 use rocetop_analysis::detect::Findings;
 use rocetop_analysis::engine::exchanges::ExchangeReport;
 use rocetop_analysis::report::FlowReport;
+use rocetop_analysis::taps::Between;
 use rocetop_analysis::{Ledger, Members};
 use rocetop_parsers::Addr;
 
@@ -31,15 +32,12 @@ impl Selection {
         self.flow.is_none() && self.qpn.is_none() && self.host.is_none()
     }
 
-    /// What was found about the chosen connections; what concerns the whole capture is told too, but where somebody asks
-    /// for one flow.
+    /// What was found about the chosen connections; what is about no connection is told where nothing is chosen. `taps` is
+    /// what was found between several taps, with the index of the one that this ledger is of.
     #[must_use]
-    pub fn findings(&self, ledger: &Ledger<'_>) -> Findings {
-        let mut found = ledger.findings_of(&|flows| self.fits(flows));
-        if self.flow.is_some() {
-            found.list.retain(|finding| finding.connection.is_some());
-        }
-        found
+    pub fn findings(&self, ledger: &Ledger<'_>, taps: Option<(&Between, usize)>) -> Findings {
+        let fits = |flows: &[FlowReport]| self.fits(flows);
+        ledger.findings_of((!self.is_all()).then_some(&fits), taps)
     }
 
     /// Whether the connection that has these flows is chosen.

@@ -123,7 +123,7 @@ pub fn write(
         ids.pass(ledger);
     }
     whole.totals = totals;
-    whole.findings.sort_by_key(|f| (std::cmp::Reverse(f.what.severity), f.what.first_ns, f.what.code));
+    whole.findings.sort_by_cached_key(|f| f.what.rank());
     serde_json::to_writer(&mut *out, &whole)?;
     out.write_all(b"\n")
 }
