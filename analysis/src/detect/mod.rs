@@ -193,6 +193,9 @@ pub fn rule(code: &str) -> Option<&'static Rule> {
     RULES.iter().find(|r| r.code.eq_ignore_ascii_case(code))
 }
 
+/// Whether a connection that has these flows is chosen.
+pub type Chosen<'a> = dyn Fn(&[FlowReport]) -> bool + 'a;
+
 /// Findings kept per rule: a fabric that fails makes the same one for every queue pair.
 pub const MOST: usize = 256;
 
@@ -209,11 +212,7 @@ pub struct Findings {
 
 /// Lets every rule look at everything, or at those connections alone whose flows are chosen: then what is about none of
 /// them is left out.
-pub(crate) fn findings(
-    ledger: &Ledger<'_>,
-    chosen: Option<&dyn Fn(&[FlowReport]) -> bool>,
-    beside: Option<&Beside<'_>>,
-) -> Findings {
+pub(crate) fn findings(ledger: &Ledger<'_>, chosen: Option<&Chosen<'_>>, beside: Option<&Beside<'_>>) -> Findings {
     // By code, so that a capture full of one trouble does not hide another.
     let mut kept: BTreeMap<&'static str, (Vec<Finding>, u64)> = BTreeMap::new();
     let mut keep = |mut finding: Finding| {

@@ -8,7 +8,7 @@ use rocetop_parsers::ib::opcode::Transport;
 use rocetop_parsers::{Addr, Bytes, Nanos, Qpn};
 
 use crate::counted::View;
-use crate::detect::{self, Findings};
+use crate::detect::{self, Chosen, Findings};
 use crate::engine::Engine;
 use crate::engine::Focus;
 use crate::engine::Grade;
@@ -235,11 +235,7 @@ impl<'a> Ledger<'a> {
     /// What they found about the connections whose flows are `chosen`, or about everything. `taps` is what was found between
     /// several taps, with the index of the one that this ledger is of.
     #[must_use]
-    pub fn findings_of(
-        &self,
-        chosen: Option<&dyn Fn(&[FlowReport]) -> bool>,
-        taps: Option<(&Between, usize)>,
-    ) -> Findings {
+    pub fn findings_of(&self, chosen: Option<&Chosen<'_>>, taps: Option<(&Between, usize)>) -> Findings {
         if !self.engine.tells() {
             return Findings::default();
         }

@@ -151,7 +151,7 @@ fn pauses() {
     let found = seen.found("RT025");
     assert_eq!((found.severity, found.evidence.0[0].clone()), (Severity::Warning, ("frames", Value::Number(1))));
     assert_eq!(found.evidence.0[4], ("stopped_400g_ns", Value::Number(83_884)));
-    assert_eq!(found.title, "1 pause frames stopped priority 3 for 83 us at 400 Gb/s, 335 us at 100 Gb/s");
+    assert_eq!(found.title, "1 pause frame stopped priority 3: 83.9 us in all at 400 Gb/s, 336 us at 100 Gb/s");
 }
 
 #[test]

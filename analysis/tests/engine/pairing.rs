@@ -137,7 +137,7 @@ fn answers_that_nothing_pairs_were_seen_all_the_same() {
         tap.send(out, WRITE_ONLY, psn).ack(back, psn, psn - 99);
     }
     let seen = tap.finish();
-    assert_eq!(seen.found("RT038").title, "for 1 of 1 flows of requests it cannot be told which answers are theirs");
+    assert_eq!(seen.found("RT038").title, "for 1 flow of requests it cannot be told which answers are theirs");
 }
 
 #[test]

@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn the_worst_comes_first_and_of_those_what_hurts_most() {
         let finding = |severity, title: &str| Finding::of(rule("RT001").unwrap(), severity, title.to_owned());
-        let mut list = vec![
+        let mut list = [
             finding(Severity::Warning, "one").with("sent_again", 1u64).during(1, 1),
             finding(Severity::Info, "known").with("sent_again", 1_000u64),
             finding(Severity::Critical, "much").with("requests", 9_000u64).with("sent_again", 97u64),
