@@ -2,19 +2,19 @@
 
 use crate::units::Bytes;
 
-/// Ethernet 14 + IPv4 20 + UDP 8 + BTH 12 (IBTA 9.2) + ICRC 4 (IBTA 9.8) + FCS 4.
+/// Ethernet 14 + IPv4 20 + UDP 8 + BTH 12 (IBTA 9.2) + ICRC 4 (IBTA 7.8.1) + FCS 4.
 pub const HEADERS: u32 = 14 + 20 + 8 + 12 + 4 + 4;
-/// The RETH of the first packet of an RDMA WRITE (IBTA 9.3.2).
+/// The RETH of the first packet of an RDMA WRITE (IBTA 9.3.3).
 pub const RETH: u32 = 16;
-/// An acknowledgement or NAK: headers and AETH (IBTA 9.3.4).
+/// An acknowledgement or NAK: headers and AETH (IBTA 9.3.5).
 pub const ACK: u32 = HEADERS + 4;
 /// What telemetry adds to data and its ACK: five hops' worth, on every way (HPCC, SIGCOMM 2019).
 pub const INT: u32 = 42;
 /// A congestion notification: headers and 16 reserved bytes (IBTA annex A17).
 pub const CNP: u32 = HEADERS + 16;
-/// A PFC frame: the smallest that Ethernet has (IEEE 802.1Qbb, Annex 31D).
+/// A PFC frame: the smallest that Ethernet has (IEEE 802.3, annex 31D and 4.4.2).
 pub const PAUSE: u32 = 64;
-/// A frame that tells credits: as short as Ethernet allows, declared; InfiniBand's have 8 bytes (IBTA, link layer).
+/// A frame that tells credits: as short as Ethernet allows, declared.
 pub const CREDIT: u32 = 64;
 /// Preamble and start delimiter 8, gap between frames 12 (IEEE 802.3, 3.1.1 and 4.4.2).
 pub const GAP: u32 = 8 + 12;

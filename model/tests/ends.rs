@@ -1,6 +1,10 @@
 //! How runs end: with nothing on the way, or with the clock.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
+#[path = "kit/dumbbell.rs"]
+mod dumbbell;
+
+use dumbbell::dumbbell;
 use rocetop_model::engine::{Settings, Simulation, Status};
 use rocetop_model::observe::{Seen, port_of};
 use rocetop_model::scenario::{Ended, Scenario, Sink};
@@ -22,27 +26,9 @@ impl Sink for Count {
 #[test]
 fn what_nobody_waits_for_arrives_too() {
     // The time-out is shorter than the way there and back: all is sent again while the ACKs are on their way.
-    let text = "
-[fabric]
-shape = \"dumbbell\"
-left = 3
-right = 1
-trunk = { rate = \"100 Gb/s\", delay = \"50 us\" }
-[switch]
-buffer = { per_port = \"4 MB\" }
-marking = { kmin = \"5 kB\", kmax = \"40 kB\", pmax_ppm = 1000000 }
-[nic]
-timeout = \"80 us\"
-[cc]
-name = \"dcqcn\"
-[[traffic]]
-kind = \"incast\"
-from = \"0-2\"
-to = 3
-bytes = \"200 kB\"
-";
+    let text = dumbbell("200 kB", "", "timeout = \"80 us\"");
     for seed in 1..=5 {
-        let mut scenario = Scenario::parse(text).unwrap();
+        let mut scenario = Scenario::parse(&text).unwrap();
         scenario.settings.seed = seed;
         let [left, right] = ["t1s0-t1s1", "t1s1-t1s0"].map(|name| port_of(&scenario.fabric, name).unwrap());
         scenario.taps = vec![left, right];

@@ -1,31 +1,15 @@
 //! CNPs by switches: who hears what, and when.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
+#[path = "kit/dumbbell.rs"]
+mod dumbbell;
+
+use dumbbell::dumbbell;
 use rocetop_model::observe::{Seen, port_of};
 use rocetop_model::scenario::{Ended, Run, Scenario, Sink};
 use rocetop_model::units::Time;
 use rocetop_parsers::Addr;
 use rocetop_parsers::ib::opcode::Opcode;
-
-/// Three senders meet before a trunk of 50 us.
-const TEXT: &str = "
-[fabric]
-shape = \"dumbbell\"
-left = 3
-right = 1
-trunk = { rate = \"100 Gb/s\", delay = \"50 us\" }
-[switch]
-cnp_by = \"switch\"
-buffer = { per_port = \"4 MB\" }
-marking = { kmin = \"5 kB\", kmax = \"40 kB\", pmax_ppm = 1000000 }
-[cc]
-name = \"dcqcn\"
-[[traffic]]
-kind = \"incast\"
-from = \"0-2\"
-to = 3
-bytes = \"2 MB\"
-";
 
 /// CNPs that a tap saw.
 #[derive(Default)]
@@ -48,6 +32,11 @@ fn play(text: &str) -> (Run, Vec<Seen>) {
     (run, cnps.0)
 }
 
+/// The scenario with CNPs by `by`, and more about its switches.
+fn notified(by: &str, switch: &str) -> String {
+    dumbbell("2 MB", &format!("cnp_by = \"{by}\"\n{switch}"), "")
+}
+
 /// Packets marked on the way, packets that receivers saw marked, CNPs that receivers sent, CNPs that switches made.
 fn figures(run: &Run) -> [u64; 4] {
     let simulation = run.simulation();
@@ -59,7 +48,7 @@ fn figures(run: &Run) -> [u64; 4] {
 
 #[test]
 fn switches_tell_senders_themselves_and_mark_nothing() {
-    let (run, cnps) = play(TEXT);
+    let (run, cnps) = play(&notified("switch", ""));
     let [marks, seen, by_receiver, by_switch] = figures(&run);
     assert_eq!([marks, seen, by_receiver], [0; 3]);
     assert!(by_switch > 5);
@@ -77,8 +66,8 @@ fn switches_tell_senders_themselves_and_mark_nothing() {
 
 #[test]
 fn they_come_without_the_trip_to_the_receiver() {
-    let (_, near) = play(TEXT);
-    let (run, far) = play(&TEXT.replace("\"switch\"", "\"receiver\""));
+    let (_, near) = play(&notified("switch", ""));
+    let (run, far) = play(&notified("receiver", ""));
     let [marks, seen, by_receiver, by_switch] = figures(&run);
     assert!(marks > 0 && seen == marks && by_receiver > 0 && by_switch == 0);
     assert_eq!((far[0].facts.src, far[0].facts.ttl), (Addr::v4([10, 0, 0, 4]), 62));
@@ -91,15 +80,15 @@ fn they_come_without_the_trip_to_the_receiver() {
 #[test]
 fn every_switch_can() {
     for more in ["mark_at = \"enqueue\"", "queues = \"voq\"", "lossless = []\nmarked = [3]"] {
-        let (run, _) = play(&TEXT.replace("cnp_by", &format!("{more}\ncnp_by")));
+        let (run, _) = play(&notified("switch", more));
         let [marks, _, by_receiver, by_switch] = figures(&run);
         assert!(marks == 0 && by_receiver == 0 && by_switch > 5, "{more}: {by_switch}");
     }
     let unfit = |text: &str| Scenario::parse(text).unwrap().begin().unwrap_err().to_string();
-    let dctcp = unfit(&TEXT.replace("dcqcn", "dctcp"));
-    assert!(dctcp.starts_with("line 8: switch.cnp_by: switches make CNPs only"), "{dctcp}");
-    let lossless = TEXT.replace("[cc]", "[nic]\ncnp_priority = 3\n[cc]");
-    assert!(unfit(&lossless).starts_with("line 8: switch.cnp_by: neither headroom nor credits"));
-    let credits = TEXT.replace("per_port", "link = \"credits\", per_port");
+    let dctcp = unfit(&notified("switch", "").replace("dcqcn", "dctcp"));
+    assert!(dctcp.starts_with("line 10: switch.cnp_by: switches make CNPs only"), "{dctcp}");
+    let lossless = notified("switch", "").replace("[nic]", "[nic]\ncnp_priority = 3");
+    assert!(unfit(&lossless).starts_with("line 10: switch.cnp_by: neither headroom nor credits"));
+    let credits = notified("switch", "").replace("per_port", "link = \"credits\", per_port");
     assert!(figures(&play(&credits).0)[3] > 5);
 }

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a helper of tests fails like a test")]
 
 use rocetop_model::cc;
-use rocetop_model::observe::{Lost, Seen};
+use rocetop_model::observe::Seen;
 use rocetop_model::rng::Rng;
 use rocetop_model::scenario::{Kind, Scenario, Sink, Traffic};
 use rocetop_model::topology::{Cable, Clos2, HostId, PortId};
@@ -12,7 +12,6 @@ use rocetop_model::units::{Bytes, Priorities, Priority, Rate, Time};
 struct Count {
     out: u64,
     back: u64,
-    lost: u64,
     last: Time,
 }
 
@@ -21,10 +20,6 @@ impl Sink for Count {
         assert!(seen.at >= self.last, "taps see frames in the order of time");
         self.last = seen.at;
         if seen.from == seen.tap { self.out += 1 } else { self.back += 1 }
-    }
-
-    fn lost(&mut self, _: &Lost) {
-        self.lost += 1;
     }
 }
 
@@ -82,7 +77,10 @@ fn taps_counters_and_totals_agree_in_a_hundred_random_runs() {
         // A frame counts when its sending begins, and is seen when it ends.
         assert!(count.out == tap.tx_frames || count.out + 1 == tap.tx_frames, "seed {seed}: {} {tap:?}", count.out);
         assert_eq!(count.back, tap.rx_frames, "seed {seed}");
-        assert_eq!((count.lost, ports.rows().iter().map(|port| port.drops).sum()), (totals.drops, totals.drops));
+        assert_eq!(
+            (simulation.losses().values().sum(), ports.rows().iter().map(|port| port.drops).sum()),
+            (totals.drops, totals.drops)
+        );
         let nics: Vec<_> = (0..scenario.fabric.hosts()).map(|host| simulation.nic_counters(HostId(host))).collect();
         let sum = |of: fn(&rocetop_model::observe::NicCounters) -> u64| nics.iter().map(of).sum::<u64>();
         assert_eq!(

@@ -132,7 +132,8 @@ fn feed(engine: &mut Engine, frame: &Frame<'_>, packet: &Packet) {
 pub(crate) fn look(frame: &Frame<'_>, packet: &mut Packet) -> bool {
     let wire = Bytes(u64::from(frame.wire_len));
     let (facts, icrc) = (Facts::default(), Icrc::Unknown);
-    *packet = Packet { frame: frame.number, at: frame.ts, wire, iface: frame.iface, facts, icrc };
+    let Frame { number, ts, iface, strand, .. } = *frame;
+    *packet = Packet { frame: number, at: ts, wire, iface, strand, facts, icrc };
     let facts = &mut packet.facts;
     let Some(link) = frame.link else { return false };
     if dissect_into::<DEPTH, [u8]>(frame.bytes, link, facts).is_err() {

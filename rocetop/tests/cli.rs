@@ -198,11 +198,20 @@ fn a_choice_of_connections() {
     ] {
         let ran = run(&[&["analyze", "--json", LOSS], args].concat());
         assert_eq!((ran.code, ran.err.as_str()), (Some(0), said), "{args:?}");
-        assert_eq!(flows(&serde_json::from_str(&ran.out).unwrap()), [0; 0]);
+        let report: Value = serde_json::from_str(&ran.out).unwrap();
+        assert_eq!(flows(&report), [0; 0]);
+        assert!(args[0] == "-f" || report["findings"] == serde_json::json!([]), "{report}");
     }
     let ipv6 = report(&["13c_ipv6_rping.e1.pcap"]);
     let host = ipv6["flows"][0]["src"].as_str().unwrap();
     assert!(host.contains(':') && !flows(&report(&["--host", host, "13c_ipv6_rping.e1.pcap"])).is_empty());
+    // What is found about the capture as a whole is about none that was chosen.
+    let codes = |args: &[&str]| {
+        let found = report(args)["findings"].as_array().unwrap().clone();
+        found.iter().map(|f| format!("{} {}", f["code"].as_str().unwrap(), f["flow"])).collect::<Vec<_>>()
+    };
+    assert!(codes(&[LOSS]).contains(&"RT027 null".to_owned()), "{:?}", codes(&[LOSS]));
+    assert_eq!(codes(&["--qpn", "32", LOSS]), ["RT001 2"]);
     // Sums are of all frames whatever is shown.
     assert_eq!(report(&["--qpn", "32", LOSS])["totals"], report(&[LOSS])["totals"]);
     let none = run(&["analyze", "--qpn", "99", LOSS]);

@@ -152,11 +152,10 @@ fn the_same_seed_gives_the_same_bytes() {
     let (a, b, c) = (run("a", "7"), run("b", "7"), run("c", "8"));
     assert!(a == b, "two runs of one seed differ");
     assert!(a != c, "two seeds give the same");
-    // A tap changes nothing but what the taps tell.
+    // A tap changes nothing.
     let bare = Ran::of(&mut rocetop(&["simulate", &name, "--seed", "7", "--json"]));
     let [bare, tapped] = [&bare.out, &a.0].map(|text| serde_json::from_str::<Value>(text).unwrap());
-    assert_eq!((&bare["flows"], &bare["links"]), (&tapped["flows"], &tapped["links"]));
-    assert_eq!(bare["lost"], Value::Null);
+    assert_eq!(bare, tapped);
 }
 
 #[test]
@@ -249,6 +248,32 @@ fn an_interrupt_ends_it_with_what_was_played() {
     }
 }
 
+/// A run that is cut short by its bound says so wherever it is looked at.
+#[test]
+fn used_up_hops_are_no_end() {
+    let folder = Folder::new();
+    let text =
+        "[fabric]\nshape = \"star\"\nhosts = 2\n[[traffic]]\nkind = \"flow\"\nfrom = 0\nto = 1\nbytes = \"2 MB\"\n";
+    let path = folder.file("bound.toml", format!("{text}[run]\nhops = 100\n").as_bytes());
+    let ran = Ran::of(&mut rocetop(&["simulate", &path]));
+    assert_eq!(ran.code, Some(3));
+    assert!(ran.out.contains("the scenario's hops were used up; 1"), "{}", ran.out);
+    assert!(
+        ran.err.starts_with("rocetop: the scenario's hops ([run] hops) were used up after")
+            && ran.err.ends_with("0 of 1 flows done\n"),
+        "{}",
+        ran.err
+    );
+    let ran = Ran::of(&mut rocetop(&["simulate", "--json", &path]));
+    let played: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((ran.code, &played["ended"]), (Some(3), &"hops".into()));
+    // An end that the scenario names is one.
+    let path = folder.file("until.toml", format!("{text}[run]\nuntil = \"9 us\"\n").as_bytes());
+    let ran = Ran::of(&mut rocetop(&["simulate", "--json", &path]));
+    let played: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((ran.code, ran.err.as_str(), &played["ended"]), (Some(0), "", &"time".into()));
+}
+
 /// Losses are told by link and by cause where nobody taps.
 #[test]
 fn losses_are_counted_where_they_happen_without_a_tap() {
@@ -266,13 +291,14 @@ fn losses_are_counted_where_they_happen_without_a_tap() {
     // Data break on their way to the right switch, ACKs on their way back.
     assert!(broken["t1s1-t1s0"] > 0 && broken.keys().all(|link| link.starts_with("t1s")), "{broken:?}");
     assert_eq!(broken.values().sum::<u64>(), number(&played["totals"]["broken"]));
-    assert_eq!((&played["totals"]["drops"], &played["lost"]), (&0.into(), &Value::Null));
-    // Taps change nothing about it, and know whose they were.
-    let tap = folder.file("h0.pcapng", b"");
-    let tapped = report(&["simulate", "--json", &path, &format!("--pcap=h0={tap}")]);
-    assert_eq!((&tapped["links"], &tapped["totals"]), (&played["links"], &played["totals"]));
-    assert_eq!(sum(&tapped["lost"], |row| &row["packets"]), number(&played["totals"]["broken"]));
+    assert_eq!(played["totals"]["drops"], 0);
+    // Whose they were: data of both hosts to the third, and its ACKs.
+    assert_eq!(sum(&played["lost"], |row| &row["packets"]), number(&played["totals"]["broken"]));
+    let first = &played["lost"][0];
+    assert_eq!([&first["from"], &first["to"], &first["src"], &first["dst"]], ["h0", "h2", "10.0.0.1", "10.0.0.3"]);
     let ran = Ran::of(&mut rocetop(&["simulate", &path]));
+    let (_, pairs) = ran.out.split_once("\nLost (by who sent to whom)\n").unwrap();
+    assert!(pairs.contains(&format!("  h0 > h2  {} packet", first["packets"])), "{}", ran.out);
     assert!(ran.out.contains(&format!("0 drops  {} broken on cables", played["totals"]["broken"])), "{}", ran.out);
 }
 

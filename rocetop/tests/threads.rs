@@ -32,7 +32,7 @@ fn report<P: AsRef<Path>>(paths: &[P], threads: usize) -> String {
 fn written(outcome: &Outcome) -> String {
     let mut out = Vec::new();
     let (ledger, chosen) = (Ledger::new(&outcome.engine, Vec::new()), Selection::default());
-    json::write(&mut out, &outcome.captures, &ledger, &chosen.findings(&ledger), &chosen).unwrap();
+    json::write(&mut out, &outcome.captures, &ledger, &chosen.findings(&ledger, None), &chosen).unwrap();
     String::from_utf8(out).unwrap()
 }
 

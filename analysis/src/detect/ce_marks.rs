@@ -19,7 +19,7 @@
 //! # What to do next
 //! Look which flows share the marked flow's way, and whether they arrive together (incast). Compare the switch's
 //! marking threshold with the link's speed; ask whether the sender slows down after the notifications. The same
-//! frames in tshark: `ip.dsfield.ecn == 3 && udp.dstport == 4791`
+//! frames in tshark: `udp.dstport == 4791 && (ip.dsfield.ecn == 3 || ipv6.tclass.ecn == 3)`
 //!
 //! # References
 //! RFC 3168, section 5 (CE); IBTA annex A17.9.1 (ECN of RoCEv2); DCQCN (SIGCOMM 2015), section 3.

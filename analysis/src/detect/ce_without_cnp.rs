@@ -11,7 +11,8 @@
 //! # How it decides
 //! A receiver sends one CNP at most every 50 us, so ten marks over a millisecond leave room for several.
 //! Notifications are looked for in the flow that carries the ACKs, and by any source in every flow to the same queue
-//! pair.
+//! pair. Adapters may send them by address or by port instead of by queue pair: where the receiver notifies the same
+//! sender on another queue pair, it is information, since the sender may slow down as a whole.
 //!
 //! # What could fool it
 //! A tap in the middle of a network may see the ACKs and not the CNPs, which have a source port of their own and may
@@ -53,9 +54,12 @@ fn judge(survey: &Survey, ledger: &Ledger<'_>, report: &mut dyn FnMut(Finding)) 
     }
     // A switch may notify in the receiver's place.
     let told: BTreeSet<(&str, u32)> = survey.notifiers.iter().map(|n| (n.dst.as_str(), n.dst_qp)).collect();
+    // Who notifies whom, on whatever queue pair.
+    let notifies: BTreeSet<(String, String)> =
+        ledger.flows().filter(|flow| flow.cnps != 0).map(|flow| (flow.src, flow.dst)).collect();
     for connection in ledger.connections() {
         let flows: Vec<FlowReport> = connection.flows.iter().filter_map(|&id| ledger.flow(id)).collect();
-        let case = super::Case { connection: &connection, flows: &flows, end_ns: ledger.end_ns() };
+        let case = super::Case { connection: &connection, flows: &flows, end_ns: ledger.end_ns(), told: &[] };
         for (data, back) in case.directions() {
             let Some(ce) = data.marks.as_ref().and_then(|m| m.ce.as_ref()) else { continue };
             let Some(back) = back else { continue };
@@ -68,9 +72,15 @@ fn judge(survey: &Survey, ledger: &Ledger<'_>, report: &mut dyn FnMut(Finding)) 
             {
                 continue;
             }
-            let title = format!("{} and not one CNP came back: {}", counted(ce.count, "marked packet"), road(data));
+            let elsewhere = notifies.contains(&(data.dst.clone(), data.src.clone()));
+            let (severity, what) = if elsewhere {
+                (Severity::Info, "its receiver notifies this sender on other queue pairs alone")
+            } else {
+                (Severity::Warning, "not one CNP came back")
+            };
+            let title = format!("{} and {what}: {}", counted(ce.count, "marked packet"), road(data));
             report(
-                Finding::of(&RULE, Severity::Warning, title)
+                Finding::of(&RULE, severity, title)
                     .about(data)
                     .marked(ce)
                     .with("ce", ce.count)

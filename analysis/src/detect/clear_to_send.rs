@@ -26,6 +26,7 @@
 //! NCCL `net_ib.cc` (ncclIbPostFifo, `struct ncclIbSendFifo`); RDMA over Ethernet for Distributed AI Training at Meta
 //! Scale (SIGCOMM 2024), section 6 (receiver-driven admission).
 
+use super::kit::time;
 use super::{Case, Finding, Judge, Rule, Severity};
 
 pub(super) const RULE: Rule = Rule {
@@ -53,10 +54,10 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         }
         let mean = sender.cleared_mean_ns.unwrap_or_default();
         let title = format!(
-            "{} sends when {} gives leave, {} us after it on average ({slots} slots)",
+            "{} sends when {} gives leave, {} after it on average ({slots} slots)",
             data.src,
             data.dst,
-            mean / 1000
+            time(mean)
         );
         report(
             Finding::of(&RULE, Severity::Info, title)

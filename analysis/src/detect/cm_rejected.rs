@@ -17,7 +17,7 @@
 //! # What to do next
 //! Invalid service id (8): nobody listens on that port there. Stale connection (10): the peer still has the queue
 //! pair of an earlier life. Invalid path MTU or GID: compare the two hosts' settings. In tshark:
-//! `infiniband.mad.attributeid == 0x0012`
+//! `infiniband.mad.attributeid in {0x0012, 0x0018}` (REJ, SIDR_REP)
 //!
 //! # References
 //! IBTA 12.6.7 and 12.6.7.2 (REJ and its reasons), 12.11.2 (SIDR_REP); Linux `ib_cm.h`.

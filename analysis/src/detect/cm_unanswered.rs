@@ -16,7 +16,7 @@
 //!
 //! # What to do next
 //! Is the peer up, and does its RDMA device have this address? Is UDP port 4791 open on the way? In tshark:
-//! `infiniband.mad.attributeid == 0x0010`
+//! `infiniband.mad.attributeid in {0x0010, 0x0017}` (REQ, SIDR_REQ)
 //!
 //! # References
 //! IBTA 12.9.8 (retries of CM messages); Linux `cma.c` (CMA_MAX_CM_RETRIES, 15).

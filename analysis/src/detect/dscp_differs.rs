@@ -18,7 +18,8 @@
 //!
 //! # What to do next
 //! Give both ends the same traffic class (`NCCL_IB_TC`, `cma_roce_tos`), and map ACKs to a high-priority queue on
-//! purpose or to the data's. In tshark: `udp.dstport == 4791 && ip.dsfield.dscp != 26`
+//! purpose or to the data's. In tshark, for data of DSCP 26:
+//! `udp.dstport == 4791 && (ip.dsfield.dscp != 26 || ipv6.tclass.dscp != 26)`
 //!
 //! # References
 //! RFC 2474 (DSCP); IEEE 802.1Q (priority); IBTA annex A17.4.1.

@@ -18,7 +18,7 @@
 //!
 //! # What to do next
 //! Give RoCE a DSCP of its own and map it to a queue of its own on every hop; find who else uses it. In tshark:
-//! `ip.dsfield.dscp == 26 && !(udp.dstport == 4791)`
+//! `(ip.dsfield.dscp == 26 || ipv6.tclass.dscp == 26) && !(udp.dstport == 4791)`
 //!
 //! # References
 //! RFC 2474; IEEE 802.1Qbb; published practice of RoCE fabrics (a separate class or a separate network for training

@@ -22,6 +22,7 @@
 //! # References
 //! DCQCN (SIGCOMM 2015), section 2 (incast); DCTCP (SIGCOMM 2010), section 2.3.
 
+use super::kit::count;
 use super::{Finding, Judge, Rule, Severity};
 use crate::Ledger;
 use crate::report::survey::{Pair, Survey};
@@ -52,7 +53,7 @@ fn judge(survey: &Survey, _: &Ledger<'_>, report: &mut dyn FnMut(Finding)) {
         }
         let sum = |of: fn(&Pair) -> u64| pairs.iter().map(|&pair| of(pair)).sum::<u64>();
         let ce = sum(|pair| pair.ce);
-        let marked = if ce != 0 { format!("; {ce} of their packets were marked") } else { String::new() };
+        let marked = if ce != 0 { format!("; {} of their packets were marked", count(ce)) } else { String::new() };
         let title = format!("{most} hosts sent to {dst} at the same time{marked}");
         let first = pairs.iter().map(|p| p.first_ns).min().unwrap_or_default();
         let last = pairs.iter().map(|p| p.last_ns).max().unwrap_or_default();

@@ -10,19 +10,20 @@
 //!
 //! # How it decides
 //! At the requester's end alone, by how much the answer to a repeat acknowledges. Elsewhere a lost answer cannot be told from
-//! a lost request or an early timeout.
+//! a lost request or an early timeout. With several captures (`--taps`) it is what was lost between them that counts, wherever
+//! they cover the flow: a timeout of which they show that no answer was lost is not told here.
 //!
 //! # What could fool it
 //! Answers that are held up for longer than the timeout; see RT011.
 //!
 //! # What to do next
 //! Look at the path from the responder to the requester. Do the acknowledgements have the DSCP, and so the queue, of the
-//! requests?
+//! requests? Where it is in doubt, take a second capture at the other end and name both to `analyze --taps`.
 //!
 //! # References
 //! IBTA Volume 1, 9.7.6.1.3 (lost acknowledgements and timeouts).
 
-use super::kit::{Digest, counted, finding, road};
+use super::kit::{Digest, counted, finding, lost_between, road, timeouts};
 use super::{Case, Evidence, Finding, Judge, Rule, Severity};
 use crate::story::report::{EpisodeReport, Kind};
 
@@ -41,32 +42,41 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         let certain = story.lost_acks;
         let either = |e: &EpisodeReport| e.kind == Kind::RequestOrAckLost;
         let doubtful = Digest::of(story, either).map_or(0, |d| d.count);
-        if certain + doubtful == 0 {
+        let told = case.told(flow).filter(|told| told.answers.is_some());
+        let between = told.and_then(|told| told.answers).unwrap_or(0);
+        // No answer was lost between the taps: what was in doubt was the request, or late.
+        if certain + doubtful == 0 || told.is_some() && certain + between == 0 {
             continue;
         }
         let digest = Digest::of(story, |e| e.kind == Kind::AckLost || either(e));
         let what = match (certain, doubtful) {
+            _ if between != 0 => format!("{} lost between the taps", counted(between, "answer")),
+            (0, _) => {
+                let stalls = timeouts(story, doubtful, either).unwrap_or_else(|| counted(doubtful, "stall"));
+                format!("{stalls}: the request or its answer was lost")
+            }
             (_, 0) => format!("{} lost", counted(certain, "answer")),
-            (0, _) => format!("{}: the request or its answer was lost", counted(doubtful, "timeout")),
-            _ => format!("{} lost, {} in doubt", counted(certain, "answer"), counted(doubtful, "timeout")),
+            (_, _) if told.is_some() => format!("{} lost", counted(certain, "answer")),
+            _ => format!("{} lost, {} in doubt", counted(certain, "answer"), counted(doubtful, "stall")),
         };
         let evidence = Evidence::default()
             .with("lost_acks", certain)
             .with("request_or_ack_lost", doubtful)
             .with("timeouts", story.timeouts)
             .with("stall_ns", story.stall_ns)
-            .with("sent_again", story.retransmissions.by_cause.timeout);
-        let advice = if certain != 0 {
-            format!(
+            .with("sent_again", story.retransmissions.by_cause.timeout)
+            .with_taps(told);
+        let advice = match told.filter(|_| between != 0) {
+            Some(told) => lost_between(&told.places_back) + " Compare discards and errors of the ports there.",
+            None if certain != 0 => format!(
                 "Look at the way back, from {} to {}, and at the priority that acknowledgements have.",
                 flow.dst, flow.src
-            )
-        } else {
-            "Take a second capture at the other end: it tells which of the two was lost.".to_owned()
+            ),
+            None => "Take a second capture at the other end: --taps tells which of the two was lost.".to_owned(),
         };
         let title = format!("{what}: {}", road(flow));
         // What is only in doubt costs no more than the timeouts, which have a finding of their own.
-        let severity = if certain != 0 { Severity::Warning } else { Severity::Info };
+        let severity = if certain + between != 0 { Severity::Warning } else { Severity::Info };
         report(Finding { severity, evidence, advice, ..finding(&RULE, case, flow, digest.as_ref(), title) });
     }
 }
@@ -77,20 +87,55 @@ mod tests {
     use super::*;
     use crate::story::StoryReport;
     use crate::story::report::Cause;
+    use crate::taps::{Place, Told};
 
     #[test]
     fn what_is_certain_is_apart_from_what_is_not() {
         let told = |kinds: &[Kind]| {
             let episodes = kinds.iter().map(|&kind| episode(kind, Some(Cause::Timeout), 7, &[1, 2])).collect();
             let lost_acks = kinds.iter().filter(|&&kind| kind == Kind::AckLost).count() as u64;
-            let story = StoryReport { lost_acks, episodes, ..StoryReport::default() };
+            let story = StoryReport { timeouts: kinds.len() as u64, lost_acks, episodes, ..StoryReport::default() };
             cases::one(&RULE, &cases::flows(story, 0)).title
         };
         let road = "10.9.1.1 -> 10.9.2.1 qp 20";
         assert_eq!(told(&[Kind::AckLost]), format!("1 answer lost: {road}"));
         assert_eq!(told(&[Kind::RequestOrAckLost]), format!("1 timeout: the request or its answer was lost: {road}"));
+        let early = told(&[Kind::RequestOrAckLost, Kind::EarlyTimeout]);
+        assert_eq!(early, format!("1 stall: the request or its answer was lost: {road}"));
         let both = [Kind::AckLost, Kind::AckLost, Kind::RequestOrAckLost];
-        assert_eq!(told(&both), format!("2 answers lost, 1 timeout in doubt: {road}"));
+        assert_eq!(told(&both), format!("2 answers lost, 1 stall in doubt: {road}"));
+    }
+
+    #[test]
+    fn the_taps_settle_the_doubt() {
+        let story = |kind| {
+            let lost_acks = u64::from(kind == Kind::AckLost);
+            StoryReport {
+                lost_acks,
+                episodes: vec![episode(kind, Some(Cause::Timeout), 7, &[1])],
+                ..Default::default()
+            }
+        };
+        let told = |answers| Told {
+            answers: Some(answers),
+            places_back: vec![Place { from: "b.pcap".into(), to: "a.pcap".into(), lost: answers }],
+            ..Told::default()
+        };
+        let doubt = cases::flows(story(Kind::RequestOrAckLost), 0);
+        let found = cases::beside(&RULE, &doubt, told(1_019)).remove(0);
+        assert_eq!(found.title, "1,019 answers lost between the taps: 10.9.1.1 -> 10.9.2.1 qp 20");
+        assert_eq!(found.severity, Severity::Warning);
+        assert_eq!(
+            found.advice,
+            "Lost between b.pcap and a.pcap: 1,019. Compare discards and errors of the ports there."
+        );
+        assert!(cases::beside(&RULE, &doubt, told(0)).is_empty());
+        // What is certain was lost outside of them.
+        let found = cases::beside(&RULE, &cases::flows(story(Kind::AckLost), 0), told(0)).remove(0);
+        assert_eq!(found.title, "1 answer lost: 10.9.1.1 -> 10.9.2.1 qp 20");
+        // Taps that do not cover the answers tell nothing.
+        let found = cases::beside(&RULE, &doubt, Told { answers: None, ..told(0) }).remove(0);
+        assert_eq!(found.advice, "Take a second capture at the other end: --taps tells which of the two was lost.");
     }
 
     #[test]

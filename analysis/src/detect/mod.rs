@@ -47,164 +47,15 @@ mod timeouts;
 mod ttl_change;
 mod unanswered;
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
-
-pub(crate) use self::kit::road;
+pub use self::kit::{Evidence, Finding, Severity, Value};
 use crate::Ledger;
-use crate::flow::marks::SpanReport;
 use crate::report::paths::PathsReport;
 use crate::report::survey::Survey;
-use crate::report::{ConnectionReport, FlowReport, FrameRef};
+use crate::report::{ConnectionReport, FlowReport};
 use crate::story::StoryReport;
-
-/// How bad it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Severity {
-    /// Worth knowing.
-    Info,
-    /// Something costs performance.
-    Warning,
-    /// Something failed.
-    Critical,
-}
-
-impl Severity {
-    /// As it is written everywhere.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Info => "info",
-            Self::Warning => "warning",
-            Self::Critical => "critical",
-        }
-    }
-}
-
-/// A figure that crossed a threshold, or a fact.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(untagged)]
-pub enum Value {
-    /// A count, a time in nanoseconds, a size in bytes: the name says it.
-    Number(u64),
-    /// Anything else.
-    Text(String),
-}
-
-impl From<u64> for Value {
-    fn from(n: u64) -> Self {
-        Self::Number(n)
-    }
-}
-
-impl From<String> for Value {
-    fn from(text: String) -> Self {
-        Self::Text(text)
-    }
-}
-
-/// The figures that a finding rests on, in the order in which they are told.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Evidence(pub Vec<(&'static str, Value)>);
-
-impl Evidence {
-    /// With one more figure.
-    #[must_use]
-    pub fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
-        self.0.push((name, value.into()));
-        self
-    }
-}
-
-impl Serialize for Evidence {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (name, value) in &self.0 {
-            map.serialize_entry(name, value)?;
-        }
-        map.end()
-    }
-}
-
-/// Something that a person should know.
-#[derive(Clone, Debug, Serialize)]
-pub struct Finding {
-    /// Stable code of the rule.
-    pub code: &'static str,
-    /// How bad it is.
-    pub severity: Severity,
-    /// One line: what is the matter, with the figures that matter most.
-    pub title: String,
-    /// Id of the flow, where it is one flow's.
-    pub flow: Option<u32>,
-    /// Id of the connection, where it is one connection's.
-    pub connection: Option<u32>,
-    /// Time span, in nanoseconds since 1970.
-    pub first_ns: u64,
-    /// Its end.
-    pub last_ns: u64,
-    /// Some of the frames that show it.
-    pub frames: Vec<FrameRef>,
-    /// The figures that it rests on.
-    pub evidence: Evidence,
-    /// What to do next.
-    pub advice: String,
-}
-
-impl Finding {
-    /// A finding of this rule, about the whole capture until more is said.
-    fn of(rule: &Rule, severity: Severity, title: String) -> Self {
-        Self {
-            code: rule.code,
-            severity,
-            title,
-            flow: None,
-            connection: None,
-            first_ns: 0,
-            last_ns: 0,
-            frames: Vec::new(),
-            evidence: Evidence::default(),
-            advice: String::new(),
-        }
-    }
-
-    /// About this flow, over its whole life until more is said.
-    fn about(mut self, flow: &FlowReport) -> Self {
-        (self.flow, self.connection) = (Some(flow.id), Some(flow.connection));
-        self.during(flow.first_ns, flow.last_ns)
-    }
-
-    fn during(mut self, first_ns: u64, last_ns: u64) -> Self {
-        (self.first_ns, self.last_ns) = (first_ns, last_ns);
-        self
-    }
-
-    fn shown_by(mut self, mut frames: Vec<FrameRef>) -> Self {
-        // The first and the last may be the same.
-        frames.dedup();
-        self.frames = frames;
-        self
-    }
-
-    /// Shown by these marks, when they were seen.
-    fn marked(self, span: &SpanReport) -> Self {
-        self.during(span.first_ns, span.last_ns).shown_by(span.frames())
-    }
-
-    fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
-        self.evidence = self.evidence.with(name, value);
-        self
-    }
-
-    fn advice(mut self, advice: &str) -> Self {
-        advice.clone_into(&mut self.advice);
-        self
-    }
-}
+use crate::taps::{Beside, Told};
 
 /// One connection, as a detector sees it.
 #[derive(Clone, Copy, Debug)]
@@ -215,20 +66,42 @@ pub struct Case<'a> {
     pub flows: &'a [FlowReport],
     /// Time of the last frame of the capture, of whatever kind.
     pub end_ns: u64,
+    /// What several taps tell about each flow, where there are several.
+    pub(crate) told: &'a [Option<Told>],
 }
 
 impl<'a> Case<'a> {
     /// Each flow with the other direction, where that is known.
     pub fn directions(self) -> impl Iterator<Item = (&'a FlowReport, Option<&'a FlowReport>)> {
-        let flows = self.flows;
-        // The only other one, if any.
-        flows.iter().enumerate().map(move |(n, flow)| (flow, flows.get(1 - n.min(1)).filter(|o| o.id != flow.id)))
+        directions(self.flows)
     }
 
     /// Each flow that carries requests, with the other direction where that is known, and the story of the requests.
     pub fn stories(self) -> impl Iterator<Item = (&'a FlowReport, Option<&'a FlowReport>, &'a StoryReport)> {
         self.directions().filter_map(|(flow, back)| Some((flow, back, flow.story.as_ref()?)))
     }
+
+    /// What several taps tell about a flow and what answers it.
+    pub(crate) fn told(self, flow: &FlowReport) -> Option<&'a Told> {
+        self.flows.iter().zip(self.told).find(|(f, _)| f.id == flow.id).and_then(|(_, told)| told.as_ref())
+    }
+}
+
+fn directions(flows: &[FlowReport]) -> impl Iterator<Item = (&FlowReport, Option<&FlowReport>)> {
+    // The only other one, if any.
+    flows.iter().enumerate().map(move |(n, flow)| (flow, flows.get(1 - n.min(1)).filter(|o| o.id != flow.id)))
+}
+
+/// What the taps tell about each flow of a connection; nothing where they do not cover all that this one calls lost or in
+/// doubt.
+fn told(flows: &[FlowReport], beside: &Beside<'_>) -> Vec<Option<Told>> {
+    let told = |flow: &FlowReport, back| {
+        let told = beside.told(flow, back)?;
+        let story = flow.story.as_ref()?;
+        let kept = || story.more_episodes == 0 && story.episodes.iter().all(|e| told.covers(e.first_ns, e.last_ns));
+        (told.is_whole() || kept()).then_some(told)
+    };
+    directions(flows).map(|(flow, back)| told(flow, back)).collect()
 }
 
 /// What a rule looks at.
@@ -320,13 +193,16 @@ pub fn rule(code: &str) -> Option<&'static Rule> {
     RULES.iter().find(|r| r.code.eq_ignore_ascii_case(code))
 }
 
+/// Whether a connection that has these flows is chosen.
+pub type Chosen<'a> = dyn Fn(&[FlowReport]) -> bool + 'a;
+
 /// Findings kept per rule: a fabric that fails makes the same one for every queue pair.
 pub const MOST: usize = 256;
 
 /// What the detectors found.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
-    /// The worst first, then by time.
+    /// The worst first: by [`Finding::rank`].
     pub list: Vec<Finding>,
     /// By code: those beyond the ones kept.
     pub more: Vec<(&'static str, u64)>,
@@ -334,8 +210,9 @@ pub struct Findings {
     pub paths: Option<PathsReport>,
 }
 
-/// Lets every rule look at everything, but at those connections alone whose flows are chosen.
-pub(crate) fn findings(ledger: &Ledger<'_>, chosen: &dyn Fn(&[FlowReport]) -> bool) -> Findings {
+/// Lets every rule look at everything, or at those connections alone whose flows are chosen: then what is about none of
+/// them is left out.
+pub(crate) fn findings(ledger: &Ledger<'_>, chosen: Option<&Chosen<'_>>, beside: Option<&Beside<'_>>) -> Findings {
     // By code, so that a capture full of one trouble does not hide another.
     let mut kept: BTreeMap<&'static str, (Vec<Finding>, u64)> = BTreeMap::new();
     let mut keep = |mut finding: Finding| {
@@ -349,18 +226,14 @@ pub(crate) fn findings(ledger: &Ledger<'_>, chosen: &dyn Fn(&[FlowReport]) -> bo
             *more += sift(list);
         }
     };
-    for rule in RULES {
-        if let Judge::Capture(judge) = rule.judge {
-            judge(ledger, &mut keep);
-        }
-    }
     let mut survey = Survey::default();
     let mut left_out = BTreeSet::new();
     for connection in ledger.connections() {
         let flows: Vec<FlowReport> = connection.flows.iter().filter_map(|&id| ledger.flow(id)).collect();
-        let case = Case { connection: &connection, flows: &flows, end_ns: ledger.end_ns() };
+        let told = beside.map(|beside| told(&flows, beside)).unwrap_or_default();
+        let case = Case { connection: &connection, flows: &flows, end_ns: ledger.end_ns(), told: &told };
         survey.add(&case);
-        if !chosen(&flows) {
+        if !chosen.is_none_or(|chosen| chosen(&flows)) {
             left_out.insert(connection.id);
             continue;
         }
@@ -370,13 +243,16 @@ pub(crate) fn findings(ledger: &Ledger<'_>, chosen: &dyn Fn(&[FlowReport]) -> bo
             }
         }
     }
+    let mut keep_chosen = |finding: Finding| {
+        if chosen.is_none() || finding.connection.is_some_and(|id| !left_out.contains(&id)) {
+            keep(finding);
+        }
+    };
     for rule in RULES {
-        if let Judge::Survey(judge) = rule.judge {
-            judge(&survey, ledger, &mut |finding| {
-                if finding.connection.is_none_or(|id| !left_out.contains(&id)) {
-                    keep(finding);
-                }
-            });
+        match rule.judge {
+            Judge::Capture(judge) => judge(ledger, &mut keep_chosen),
+            Judge::Survey(judge) => judge(&survey, ledger, &mut keep_chosen),
+            Judge::Connection(_) | Judge::Sibling => {}
         }
     }
     let mut all = Findings { paths: PathsReport::of(&survey), ..Findings::default() };
@@ -387,15 +263,15 @@ pub(crate) fn findings(ledger: &Ledger<'_>, chosen: &dyn Fn(&[FlowReport]) -> bo
             all.more.push((code, more));
         }
     }
-    all.list.sort_by_key(|f| (Reverse(f.severity), f.first_ns, f.code));
+    all.list.sort_by_cached_key(Finding::rank);
     all
 }
 
-/// Keeps the worst and earliest; returns how many went.
+/// Keeps the worst; returns how many went.
 fn sift(list: &mut Vec<Finding>) -> u64 {
     let over = list.len().saturating_sub(MOST);
     if over != 0 {
-        list.sort_by_key(|f| (Reverse(f.severity), f.first_ns));
+        list.sort_by_cached_key(Finding::rank);
         list.truncate(MOST);
     }
     over as u64
@@ -415,6 +291,25 @@ mod tests {
         let listed: BTreeSet<String> = RULES.iter().map(|r| r.name.to_owned()).collect();
         assert_eq!(files, listed);
         assert!(RULES.iter().map(|r| r.code).is_sorted_by(|a, b| a < b));
+    }
+
+    /// What tshark names of IPv4 has a name of its own of IPv6.
+    #[test]
+    fn filters_find_both_versions_of_ip() {
+        let names =
+            [("ip.dsfield.ecn", "ipv6.tclass.ecn"), ("ip.dsfield.dscp", "ipv6.tclass.dscp"), ("ip.ttl", "ipv6.hlim")];
+        let mut found = BTreeSet::new();
+        for rule in RULES {
+            for (line, (v4, v6)) in rule.page().flat_map(|line| names.map(|pair| (line, pair))) {
+                assert_eq!(line.matches(v4).count(), line.matches(v6).count(), "{}: {line}", rule.code);
+                found.extend(line.contains(v4).then_some(rule.code));
+            }
+        }
+        assert_eq!(found, BTreeSet::from(["RT020", "RT027", "RT030", "RT032", "RT035"]));
+        let has = |code, filter: &str| rule(code).unwrap().page().any(|line| line.contains(filter));
+        assert!(has("RT050", "`infiniband.mad.attributeid in {0x0012, 0x0018}`"));
+        assert!(has("RT051", "`infiniband.mad.attributeid in {0x0010, 0x0017}`"));
+        assert!(has("RT060", "`infiniband.bth.opcode == 11 && infiniband.reth.dmalen == 0`"));
     }
 
     #[test]

@@ -17,7 +17,7 @@
 //!
 //! # What to do next
 //! If the network does not balance by packet, `NCCL_IB_ADAPTIVE_ROUTING=0` spares a message for each large one. In
-//! tshark: `infiniband.bth.opcode == 11`
+//! tshark: `infiniband.bth.opcode == 11 && infiniband.reth.dmalen == 0`
 //!
 //! # References
 //! NCCL `net_ib.cc` (ncclIbMultiSend: adaptive routing above `NCCL_IB_AR_THRESHOLD`, 8192 bytes).

@@ -18,11 +18,13 @@
 //!
 //! # What to do next
 //! Set the traffic class with the ECN bits (`NCCL_IB_TC=106` is DSCP 26 with ECT(0)) or let the network card set them
-//! (mlx5: `cma_roce_tos`, `ecn` for the priority). In tshark: `udp.dstport == 4791 && ip.dsfield.ecn == 0`
+//! (mlx5: `cma_roce_tos`, `ecn` for the priority). In tshark:
+//! `udp.dstport == 4791 && (ip.dsfield.ecn == 0 || ipv6.tclass.ecn == 0)`
 //!
 //! # References
 //! RFC 3168, section 5; IBTA annex A17.9.1.
 
+use super::kit::part;
 use super::{Finding, Judge, Rule, Severity};
 use crate::Ledger;
 use crate::report::survey::Survey;
@@ -43,7 +45,10 @@ fn judge(survey: &Survey, ledger: &Ledger<'_>, report: &mut dyn FnMut(Finding)) 
         return;
     }
     let all = survey.not_capable + survey.capable;
-    let title = format!("{} of {all} flows send their data as not ECN-capable", survey.not_capable);
+    let title = match survey.not_capable {
+        1 => format!("{} sends its data as not ECN-capable", part(1, all, "flow")),
+        n => format!("{} send their data as not ECN-capable", part(n, all, "flow")),
+    };
     report(
         Finding::of(&RULE, Severity::Info, title)
             .during(flow.first_ns, flow.last_ns)

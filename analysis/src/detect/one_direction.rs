@@ -21,6 +21,7 @@
 //! # References
 //! IBTA 9.7.5 (every request of a reliable connection is acknowledged).
 
+use super::kit::part;
 use super::{Finding, Judge, Rule, Severity};
 use crate::Ledger;
 use crate::report::survey::Survey;
@@ -42,12 +43,12 @@ fn judge(survey: &Survey, _: &Ledger<'_>, report: &mut dyn FnMut(Finding)) {
     for (count, title, advice) in [
         (
             unseen,
-            format!("no answers were seen for {unseen} of {all} flows of requests"),
+            format!("no answers were seen for {} of requests", part(unseen, all, "flow")),
             "Capture both directions, on all links that the traffic may take.",
         ),
         (
             untold,
-            format!("for {untold} of {all} flows of requests it cannot be told which answers are theirs"),
+            format!("for {} of requests it cannot be told which answers are theirs", part(untold, all, "flow")),
             "Capture from before the connections begin: their managers tell which queue pairs belong together.",
         ),
     ] {

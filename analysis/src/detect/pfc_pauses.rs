@@ -2,7 +2,9 @@
 //!
 //! # What it detects
 //! Priority flow control (PFC) frames and global pauses, by priority: frames, resumes, and how long they stop the
-//! link in all. From one percent of the capture's time on it is a warning, below it is information.
+//! link in all. From one percent of the capture's time on it is a warning, below it is information. In a capture shorter
+//! than 1 ms, such as a simulated one, it is a warning from two pauses and one tenth of the time on: a single pause frame
+//! may stop a link for a third of a millisecond.
 //!
 //! # Why it hurts
 //! While a priority is paused nothing of it moves, not even what goes elsewhere; the sender's own queue fills and is
@@ -26,6 +28,7 @@
 //! # References
 //! IEEE 802.3 annex 31B (pause quanta), 31D; IEEE 802.1Qbb.
 
+use super::kit::{counted, time};
 use super::{Finding, Judge, Rule, Severity};
 use crate::Ledger;
 use crate::report::survey::Survey;
@@ -42,8 +45,18 @@ pub(super) const RULE: Rule = Rule {
 
 /// Paused for one part in so many of the time is a warning.
 const ONE_IN: u64 = 100;
-/// Captures shorter than this give no share.
+/// In a shorter capture one pause frame alone makes a share: it stops a link of 100 Gb/s for up to 336 us (65,535 quanta of
+/// 512 bit times).
 const SHORT_NS: u64 = 1_000_000;
+/// What counts there: several pauses, and one part in so many of the time.
+const SHORT_PAUSES: u64 = 2;
+const SHORT_ONE_IN: u64 = 10;
+
+/// Whether that many pauses stopped the sender for a share of the captured time that matters.
+fn is_much(stopped_ns: u64, pauses: u64, captured_ns: u64) -> bool {
+    let reaches = |one_in: u64| stopped_ns.saturating_mul(one_in) >= captured_ns;
+    if captured_ns >= SHORT_NS { reaches(ONE_IN) } else { pauses >= SHORT_PAUSES && reaches(SHORT_ONE_IN) }
+}
 
 fn judge(survey: &Survey, ledger: &Ledger<'_>, report: &mut dyn FnMut(Finding)) {
     let foreign = &ledger.mix().all;
@@ -51,15 +64,16 @@ fn judge(survey: &Survey, ledger: &Ledger<'_>, report: &mut dyn FnMut(Finding)) 
     let end = ledger.end_ns();
     for pause in ledger.pauses() {
         let begin = begins.into_iter().flatten().chain([pause.first_ns]).min().unwrap_or_default();
-        let time = end.max(pause.last_ns) - begin;
-        let least = pause.stopped_400g_ns;
-        let severity = if time >= SHORT_NS && least * ONE_IN >= time { Severity::Warning } else { Severity::Info };
+        let captured = end.max(pause.last_ns) - begin;
+        let pauses = pause.frames.saturating_sub(pause.resumes);
+        let severity =
+            if is_much(pause.stopped_400g_ns, pauses, captured) { Severity::Warning } else { Severity::Info };
         let name = pause.priority.map_or("all priorities".to_owned(), |p| format!("priority {p}"));
         let title = format!(
-            "{} pause frames stopped {name} for {} us at 400 Gb/s, {} us at 100 Gb/s",
-            pause.frames,
-            pause.stopped_400g_ns / 1000,
-            pause.stopped_100g_ns / 1000
+            "{} stopped {name}: {} in all at 400 Gb/s, {} at 100 Gb/s",
+            counted(pause.frames, "pause frame"),
+            time(pause.stopped_400g_ns),
+            time(pause.stopped_100g_ns)
         );
         report(
             Finding::of(&RULE, severity, title)
@@ -70,10 +84,27 @@ fn judge(survey: &Survey, ledger: &Ledger<'_>, report: &mut dyn FnMut(Finding)) 
                 .with("quanta", pause.quanta)
                 .with("stopped_100g_ns", pause.stopped_100g_ns)
                 .with("stopped_400g_ns", pause.stopped_400g_ns)
-                .with("capture_ns", time)
+                .with("capture_ns", captured)
                 .advice(
                     "Find who sends them by their source MAC: a host is a slow receiver, a switch is congested behind.",
                 ),
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_of_the_time() {
+        // A long capture: one percent.
+        assert!(is_much(10_000, 1, 1_000_000));
+        assert!(!is_much(9_999, 50, 1_000_000));
+        // A short one: a third of 253 us is much where it took several pauses, one promise is not.
+        assert!(is_much(81_000, 12, 253_000));
+        assert!(!is_much(81_000, 1, 253_000));
+        assert!(!is_much(25_000, 12, 253_000));
+        assert!(is_much(25_300, 2, 253_000));
     }
 }

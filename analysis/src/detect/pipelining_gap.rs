@@ -23,6 +23,7 @@
 //! # References
 //! Reports of users (a gap of 10 to 12 us for each step of 128 KiB); NCCL documentation, environment variables.
 
+use super::kit::time;
 use super::{Case, Finding, Judge, Rule, Severity};
 
 pub(super) const RULE: Rule = Rule {
@@ -43,15 +44,15 @@ const ONE_IN: u64 = 10;
 fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
     for (flow, _) in case.directions() {
         let Some(habits) = &flow.habits else { continue };
-        let time = flow.last_ns.saturating_sub(flow.first_ns);
-        if habits.steps < STEPS || habits.step_gap_ns * ONE_IN < time || flow.requests.seen_again != 0 || flow.ce != 0 {
+        let life = flow.last_ns.saturating_sub(flow.first_ns);
+        if habits.steps < STEPS || habits.step_gap_ns * ONE_IN < life || flow.requests.seen_again != 0 || flow.ce != 0 {
             continue;
         }
         let (gap, step) = (habits.step_gap_ns / habits.steps, habits.step_bytes / habits.steps);
         let title = format!(
-            "{} rests {} us before each of {} messages of {} KiB: the sender, not the network",
+            "{} rests {} before each of {} messages of {} KiB: the sender, not the network",
             flow.src,
-            gap / 1000,
+            time(gap),
             habits.steps,
             step / 1024
         );
@@ -63,7 +64,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
                 .with("mean_gap_ns", gap)
                 .with("mean_bytes", step)
                 .with("gaps_ns", habits.step_gap_ns)
-                .with("flow_ns", time)
+                .with("flow_ns", life)
                 .advice("Keep more messages in flight at a time: larger slices, more channels, more queue pairs."),
         );
     }

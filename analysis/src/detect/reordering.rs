@@ -25,7 +25,7 @@
 
 use super::kit::{Digest, count, counted, finding, near, road};
 use super::{Case, Evidence, Finding, Judge, Rule, Severity};
-use crate::story::report::{Cause, EpisodeReport, Kind};
+use crate::story::report::{Cause, EpisodeReport, Kind, Near};
 
 pub(super) const RULE: Rule = Rule {
     code: "RT002",
@@ -51,7 +51,12 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         } else if let Some(harmful) = &harmful {
             (
                 Severity::Warning,
-                format!("{} sent again in vain", count(harmful.repeats)),
+                // At the responder's end, as many as came.
+                format!(
+                    "{} {} in vain",
+                    count(harmful.repeats),
+                    if story.near == Near::Src { "sent again" } else { "seen again" }
+                ),
                 "Look for per-packet load balancing, a bond in round-robin mode or a path that changed; bind the flow to one \
                  path, or let the NIC accept disorder.",
             )
@@ -64,7 +69,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         } else if back.is_some() {
             (
                 Severity::Info,
-                "nothing sent again for them".to_owned(),
+                "and nothing sent again for that".to_owned(),
                 "These cost nothing by themselves; look at what the other NAKs of this flow are about.",
             )
         } else {
@@ -103,7 +108,7 @@ mod tests {
     fn with_a_nak_it_costs() {
         let found = cases::one(&RULE, &cases::flows(story(Some(Cause::Nak), 4), 1));
         assert_eq!(found.severity, Severity::Warning);
-        assert_eq!(found.title, "1 packet out of order, 4 sent again in vain: 10.9.1.1 -> 10.9.2.1 qp 20");
+        assert_eq!(found.title, "1 packet out of order, 4 seen again in vain: 10.9.1.1 -> 10.9.2.1 qp 20");
         assert_eq!(found.frames, [7, 8, 9].map(FrameRef::Place));
     }
 
@@ -115,7 +120,7 @@ mod tests {
         assert_eq!(found.title, "1 packet out of order, accepted without a NAK: 10.9.1.1 -> 10.9.2.1 qp 20");
         let found = cases::one(&RULE, &cases::flows(story(None, 0), 3));
         assert_eq!(found.severity, Severity::Info);
-        assert_eq!(found.title, "1 packet out of order, nothing sent again for them: 10.9.1.1 -> 10.9.2.1 qp 20");
+        assert_eq!(found.title, "1 packet out of order, and nothing sent again for that: 10.9.1.1 -> 10.9.2.1 qp 20");
         let found = cases::one(&RULE, &flows[..1]);
         assert_eq!(found.title, "1 packet out of order, the answers were not seen: 10.9.1.1 -> 10.9.2.1 qp 20");
     }

@@ -11,6 +11,10 @@
 //! # How it decides
 //! A repeat that no NAK and no RNR NAK asked for, after more silence than a round trip takes. The value is the largest power
 //! of two of the formula that is no longer than the shortest wait. NICs with adaptive retransmission start far below it.
+//! Timeouts about the same requests, one after the other, are one stall.
+//!
+//! The silence is that on the wire before the repeats, which shows how long nothing moved. The timer itself ran for longer:
+//! from the oldest request without an answer, and what the queue pair sent behind that is no silence.
 //!
 //! # What could fool it
 //! A capture that misses NAKs: the repeats that they asked for then look like a timer's.
@@ -27,7 +31,7 @@
 //! # References
 //! IBTA Volume 1, 9.7.6.1.3 (transport timer).
 
-use super::kit::{Digest, counted, finding, road, time};
+use super::kit::{Digest, counted, finding, road, time, timeouts};
 use super::{Case, Evidence, Finding, Judge, Rule, Severity};
 use crate::story::report::{Cause, EpisodeReport, Kind};
 
@@ -57,13 +61,16 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         if digest.is_none() && story.more_episodes == 0 {
             continue;
         }
-        let stall = match story.stall_ns {
+        let silence = match story.stall_ns {
             0 => String::new(),
             // What RNR waits took is in there too.
-            ns if story.rnr_waits != 0 => format!(", stalled for {} with RNR waits", time(ns)),
-            ns => format!(", stalled for {}", time(ns)),
+            ns if story.rnr_waits != 0 => format!(", {} of silence with RNR waits", time(ns)),
+            ns => format!(", {} of silence", time(ns)),
         };
-        let title = format!("{}{stall}: {}", counted(story.timeouts, "timeout"), road(flow));
+        let stalls = digest.as_ref().map_or(0, |d| d.count);
+        let what = timeouts(story, stalls, fits).unwrap_or_else(|| counted(story.timeouts, "timeout"));
+        let title = format!("{what}{silence}: {}", road(flow));
+        let told = case.told(flow);
         let mut evidence = Evidence::default()
             .with("timeouts", story.timeouts)
             .with("stall_ns", story.stall_ns)
@@ -74,10 +81,35 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
                 evidence = evidence.with("timeout_exponent", exponent);
             }
         }
+        let longest = story.episodes.iter().filter(|e| fits(e)).max_by_key(|e| e.last_ns.saturating_sub(e.first_ns));
+        let mut outage = String::new();
+        if let Some(longest) = longest.filter(|e| e.repeats > 1)
+            && let (Some(from), Some(to)) = (longest.frames.first(), longest.frames.last())
+        {
+            let ns = longest.last_ns.saturating_sub(longest.first_ns);
+            evidence = evidence
+                .with("longest_stall_ns", ns)
+                .with("longest_stall_repeats", longest.repeats)
+                .with("longest_stall_frames", format!("{from} to {to}"));
+            let repeats = counted(longest.repeats, "request");
+            outage = format!("The longest stall: {repeats} sent again within {}. ", time(ns));
+        }
+        let between = match told.map(|told| (told.requests, told.answers)) {
+            Some((0, Some(0))) => {
+                "Nothing was lost between the taps: it was late, or lost outside of them. A shorter".to_owned()
+            }
+            Some((requests, Some(answers))) => format!(
+                "Between the taps {} and {} were lost: RT001 and RT009 say where. A shorter",
+                counted(requests, "request"),
+                counted(answers, "answer")
+            ),
+            _ => "Find what was lost at these times, on both ways; a shorter".to_owned(),
+        };
         let value = story.timeout_ns.map_or(String::new(), |ns| format!("The timeout in use is about {}. ", time(ns)));
-        let advice = value
-            + "Find what was lost at these times, on both ways; a shorter timeout hurts less per loss, but must stay well \
-               above the longest round trip.";
+        let advice = format!(
+            "{value}{outage}{between} timeout hurts less per loss, but must stay well above the longest round trip."
+        );
+        let evidence = evidence.with_taps(told);
         report(Finding { evidence, advice, ..finding(&RULE, case, flow, digest.as_ref(), title) });
     }
 }
@@ -94,6 +126,7 @@ mod tests {
     use super::super::kit::cases::{self, episode};
     use super::*;
     use crate::story::StoryReport;
+    use crate::taps::Told;
 
     fn story(timeouts: u64, kind: Kind) -> StoryReport {
         StoryReport {
@@ -108,10 +141,33 @@ mod tests {
     #[test]
     fn they_are_counted_with_their_cost() {
         let found = cases::one(&RULE, &cases::flows(story(2, Kind::RequestOrAckLost), 0));
-        assert_eq!(found.title, "2 timeouts, stalled for 134 ms: 10.9.1.1 -> 10.9.2.1 qp 20");
+        assert_eq!(found.title, "2 timeouts in 1 stall, 134 ms of silence: 10.9.1.1 -> 10.9.2.1 qp 20");
         assert_eq!(found.severity, Severity::Warning);
         assert!(found.evidence.0.contains(&("timeout_exponent", Value::Number(14))));
-        assert!(found.advice.starts_with("The timeout in use is about 67.1 ms. "));
+        assert!(found.evidence.0.contains(&("longest_stall_frames", Value::Text("3 to 5".into()))));
+        assert_eq!(
+            found.advice,
+            "The timeout in use is about 67.1 ms. The longest stall: 4 requests sent again within 100 ns. Find what was \
+             lost at these times, on both ways; a shorter timeout hurts less per loss, but must stay well above the \
+             longest round trip."
+        );
+        let waits = StoryReport { rnr_waits: 1, ..story(1, Kind::RequestOrAckLost) };
+        let found = cases::one(&RULE, &cases::flows(waits, 0));
+        assert_eq!(found.title, "1 timeout, 134 ms of silence with RNR waits: 10.9.1.1 -> 10.9.2.1 qp 20");
+    }
+
+    #[test]
+    fn the_taps_say_what_was_lost() {
+        let advice = |requests, answers| {
+            let told = Told { requests, answers: Some(answers), ..Told::default() };
+            cases::beside(&RULE, &cases::flows(story(1, Kind::RequestOrAckLost), 0), told).remove(0).advice
+        };
+        assert!(
+            advice(5_239, 1).contains("Between the taps 5,239 requests and 1 answer were lost: "),
+            "{}",
+            advice(5_239, 1)
+        );
+        assert!(advice(0, 0).contains("Nothing was lost between the taps: it was late, or lost outside of them. "));
     }
 
     #[test]

@@ -16,7 +16,7 @@
 //!
 //! # What to do next
 //! Compare the time with the switches' logs: a link that went down, routes that were learned anew. In tshark:
-//! `udp.dstport == 4791 && ip.ttl != 63`
+//! `udp.dstport == 4791 && (ip.ttl != 63 || ipv6.hlim != 63)`
 //!
 //! # References
 //! RFC 791, section 3.2 (TTL); RFC 8200, section 3 (hop limit).

@@ -77,7 +77,10 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         if back.is_none() {
             advice += " No answer at all was seen here: make sure that this tap sees that direction.";
         } else if !certain {
-            advice += &format!(" The capture ends {} after the last try.", time(silence));
+            advice += &match silence {
+                0 => " The capture ends with the last try.".to_owned(),
+                ns => format!(" The capture ends {} after the last try.", time(ns)),
+            };
         }
         // Without a view of the answers it is the requester's behaviour alone that speaks.
         let severity = if back.is_some() { Severity::Critical } else { Severity::Warning };
@@ -130,6 +133,12 @@ mod tests {
         assert_eq!(found[0].title, title);
         assert!(found[0].advice.ends_with(" The capture ends 270 ms after the last try."));
         assert!(cases::findings_until(&RULE, &cases::flows(story(2), 0), LAST).is_empty());
+    }
+
+    #[test]
+    fn a_capture_that_ends_with_the_last_try() {
+        let found = cases::findings_until(&RULE, &cases::flows(story(5), 0), LAST);
+        assert!(found[0].advice.ends_with(" The capture ends with the last try."), "{}", found[0].advice);
     }
 
     #[test]

@@ -14,6 +14,11 @@ use crate::flow::{Flow, Index, Key, NONE};
 /// Unpaired flows of one address pair that are looked at; beyond this many, a match would prove little.
 const HUNTED: usize = 64;
 
+/// Flows of one way between two hosts that may have the same source port by chance: it has 14 bits (WIRE: pairing). More
+/// of them have a port that their adapter gives to all, and a hash that fits tells nothing: of 64 queue pairs with one
+/// port, one in four would find a stranger whose number fits.
+const SHARED: usize = 2;
+
 impl Shard {
     /// Looks for the other direction of an unpaired flow after a packet of it.
     pub(crate) fn seek(&mut self, index: Index, packet: &Packet, traits: Traits) {
@@ -24,7 +29,9 @@ impl Shard {
             if flow.transport == Transport::Ud {
                 return self.seek_datagrams(index);
             }
-            if let Some(only) = self.only_hunted(&flow.key, |f| ports_verify(flow, f)) {
+            if let Some(only) = self.only_hunted(&flow.key, |f| ports_verify(flow, f))
+                && !self.shares_port(flow)
+            {
                 return self.pair(index, only, Grade::PortHash);
             }
         }
@@ -33,6 +40,13 @@ impl Shard {
         if traits.any(Traits::AETH | Traits::RESPONSE) && (answers < 64 || answers.is_power_of_two()) {
             self.seek_by_answer(index, packet);
         }
+    }
+
+    /// Whether so many flows between these hosts have the source port of `flow` that it proves nothing.
+    fn shares_port(&self, flow: &Flow) -> bool {
+        let port = only_port(flow);
+        let there = flow.key.reverse(flow.key.qp());
+        [flow.key, there].iter().any(|key| self.hunted(key).filter(|(_, f)| only_port(f) == port).count() > SHARED)
     }
 
     fn seek_datagrams(&mut self, index: Index) {
@@ -183,7 +197,8 @@ impl Shard {
     /// Pairs by port hash what had too many rivals when it came.
     fn settle_by_hash(&mut self) {
         let mut by_port: HashMap<(Addr, Addr, u16), Vec<Index>> = HashMap::new();
-        for (index, flow) in (0..).zip(&self.flows).filter(|(_, f)| waits(f)) {
+        // Those that found their other direction by now use the port as well.
+        for (index, flow) in (0..).zip(&self.flows).filter(|(_, f)| lives(f)) {
             if let Some(port) = only_port(flow) {
                 by_port.entry((flow.key.src, flow.key.dst, port)).or_default().push(index);
             }
@@ -194,8 +209,11 @@ impl Shard {
             // The way back has the same port, or that of its sender's own hash: the queue pair that this flow goes to.
             let ports = [port, sport::of_rxe_source(flow.key.qp())];
             let ports = ports.get(..if ports[0] == ports[1] { 1 } else { 2 }).unwrap_or_default();
-            // Where a port says little, as one that all share, the hash would say little more.
-            let back = |&port: &u16| by_port.get(&(flow.key.dst, flow.key.src, port)).filter(|l| l.len() <= HUNTED);
+            let of = |src, dst, port| by_port.get(&(src, dst, port)).filter(|l| l.len() <= SHARED);
+            if of(flow.key.src, flow.key.dst, port).is_none() {
+                continue;
+            }
+            let back = |&port: &u16| of(flow.key.dst, flow.key.src, port);
             let fits = |&&i: &&Index| i != index && self.waiting(i).is_some_and(|f| ports_verify(flow, f));
             let mut fits = ports.iter().filter_map(back).flatten().filter(fits);
             if let (Some(&only), None) = (fits.next(), fits.next()) {
@@ -208,8 +226,7 @@ impl Shard {
     fn ports(&self) -> HashMap<(Addr, Addr, u16), Option<Index>> {
         let mut ports = HashMap::new();
         for (index, flow) in (0..).zip(&self.flows) {
-            if !flow.replaced
-                && flow.counters.tally.packets != 0
+            if lives(flow)
                 && let Some(port) = only_port(flow)
             {
                 ports.entry((flow.key.src, flow.key.dst, port)).and_modify(|one| *one = None).or_insert(Some(index));
@@ -219,7 +236,12 @@ impl Shard {
     }
 }
 
+/// Whether a flow is the latest life of its queue pair number.
+fn lives(flow: &Flow) -> bool {
+    !flow.replaced && flow.counters.tally.packets != 0
+}
+
 /// Whether a flow is one that a peer is looked for: connected, alive, alone.
 fn waits(flow: &Flow) -> bool {
-    flow.peer == NONE && !flow.replaced && flow.counters.tally.packets != 0 && numbered(flow.transport)
+    flow.peer == NONE && lives(flow) && numbered(flow.transport)
 }

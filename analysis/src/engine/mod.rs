@@ -9,6 +9,7 @@ pub(crate) mod doubles;
 pub mod exchanges;
 mod focus;
 mod hunt;
+mod lives;
 pub(crate) mod pairing;
 pub(crate) mod shard;
 
@@ -124,7 +125,7 @@ impl Engine {
         match detail {
             Detail::Cm(message) if packet.icrc != Icrc::Bad => {
                 if let Some(shard) = self.shards.get_mut(shard_of(packet.facts.src, packet.facts.dst)) {
-                    shard.connection_message(packet, message);
+                    shard.connection_message(packet, message, &mut self.messages);
                 }
             }
             Detail::Cm(_) => {}
@@ -160,6 +161,7 @@ impl Engine {
         for shard in &mut whole.shards {
             let rest = shard.doubles.finish(prevail);
             shard.release(rest, &mut whole.messages);
+            shard.resolve_all(None, &mut whole.messages);
             shard.flows.iter_mut().for_each(Flow::give_up);
             shard.settle();
         }

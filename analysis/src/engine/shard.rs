@@ -15,6 +15,7 @@ use crate::engine::Grade;
 use crate::engine::cm::Cm;
 use crate::engine::doubles::{Doubles, Held};
 use crate::engine::exchanges::Exchanges;
+use crate::engine::lives::Doubt;
 use crate::event::Packet;
 use crate::flow::habits::is_slot;
 use crate::flow::marks::Mark;
@@ -88,6 +89,10 @@ pub(crate) struct Shard {
     doubts: bool,
     /// Those that wait, and those that nothing told of.
     pub(crate) wild: u64,
+    /// Connections whose packets wait until it shows whether another life began.
+    pub(crate) doubts_of_life: Vec<Doubt>,
+    /// They are being taken in.
+    pub(crate) resolving: bool,
     stories: Stories,
     /// Dropped because the table was full.
     pub(crate) evicted: Evicted,
@@ -132,6 +137,8 @@ impl Shard {
             hand: 0,
             doubts: false,
             wild: 0,
+            doubts_of_life: Vec::new(),
+            resolving: false,
             stories: Stories { on: config.stories, room: ROOM, focus: config.focus, focus_room: FOCUS_ROOM },
             evicted: Evicted::default(),
             aged_out: Evicted::default(),
@@ -139,15 +146,16 @@ impl Shard {
     }
 
     /// Takes in a connection management message.
-    pub(crate) fn connection_message(&mut self, packet: &Packet, message: &CmMessage) {
+    pub(crate) fn connection_message(&mut self, packet: &Packet, message: &CmMessage, messages: &mut Times) {
         if !self.doubles.keep(packet, message) {
-            self.manager(packet, message);
+            self.manager(packet, message, messages);
         }
     }
 
-    fn manager(&mut self, packet: &Packet, message: &CmMessage) {
+    fn manager(&mut self, packet: &Packet, message: &CmMessage, messages: &mut Times) {
         self.exchanges.message(packet, message);
         let Some(ended) = self.cm.message(Key::of(&packet.facts), message) else { return };
+        self.resolve_all(Some(&ended), messages);
         let Some(index) = self.find(&ended, hash_key(&ended)) else { return };
         let Some(flow) = self.flows.get_mut(index as usize) else { return };
         flow.ended = true;
@@ -163,7 +171,7 @@ impl Shard {
         let key = Key::of(&packet.facts);
         let hash = hash_key(&key);
         let found = self.find(&key, hash);
-        if found.and_then(|i| self.flows.get(i as usize)).is_none_or(|flow| flow.doubled) {
+        if found.and_then(|i| self.flows.get(i as usize)).is_none_or(|flow| flow.doubled | flow.held) {
             self.sift(packet, key, hash, messages);
         } else {
             self.take(packet, key, hash, found, messages);
@@ -177,7 +185,7 @@ impl Shard {
         let take = self.doubles.sift(packet, key, &mut ready);
         self.release(ready, messages);
         if take {
-            self.take(packet, key, hash, self.find(&key, hash), messages);
+            self.admit(packet, key, hash, messages);
         }
     }
 
@@ -186,15 +194,15 @@ impl Shard {
         for Held { packet, message, .. } in ready {
             let key = Key::of(&packet.facts);
             let hash = hash_key(&key);
-            self.take(&packet, key, hash, self.find(&key, hash), messages);
+            self.admit(&packet, key, hash, messages);
             if let Some(message) = message {
-                self.manager(&packet, &message);
+                self.manager(&packet, &message, messages);
             }
         }
     }
 
     #[inline(always)]
-    fn take(&mut self, packet: &Packet, key: Key, hash: u64, found: Option<Index>, messages: &mut Times) {
+    pub(crate) fn take(&mut self, packet: &Packet, key: Key, hash: u64, found: Option<Index>, messages: &mut Times) {
         let traits = packet.facts.opcode.traits();
         if packet.icrc == Icrc::Bad {
             // Whatever it says may be false; a flow is not born of it.
@@ -215,7 +223,16 @@ impl Shard {
     /// Accounts a packet of a flow, or of the next life of its queue pair.
     #[inline(always)]
     fn account(&mut self, index: Index, packet: &Packet, traits: Traits, messages: &mut Times) {
-        let index = if self.another_life(index, packet, traits) { self.renew(index, packet) } else { index };
+        let index = if self.another_life(index, packet, traits) {
+            self.renew(index, packet)
+        } else if self.flows.get(index as usize).is_some_and(|flow| flow.may_jump(packet, traits))
+            && !self.resolving
+            && self.doubt(index, packet, messages)
+        {
+            return;
+        } else {
+            index
+        };
         self.add(index, packet, traits, messages);
     }
 
@@ -322,7 +339,7 @@ impl Shard {
 
     /// Starts the next epoch of a flow.
     #[cold]
-    fn renew(&mut self, index: Index, packet: &Packet) -> Index {
+    pub(crate) fn renew(&mut self, index: Index, packet: &Packet) -> Index {
         let Some(old) = self.flows.get_mut(index as usize) else { return NONE };
         let (key, epoch, peer) = (old.key, old.epoch + 1, old.peer);
         old.replaced = true;

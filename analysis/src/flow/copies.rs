@@ -8,11 +8,11 @@
 
 use rocetop_parsers::fold::{Tally, numbered};
 use rocetop_parsers::ib::opcode::{Opcode, Traits};
-use rocetop_parsers::{Bytes, Facts, Nanos};
+use rocetop_parsers::{Bytes, Facts, Nanos, Psn};
 
 use crate::flow::headers::Place;
 use crate::flow::message_bytes;
-use crate::flow::mirror::{Glance, Look, Mirror};
+use crate::flow::mirror::{Glance, Identified, Look, Mirror};
 
 /// What makes two packets of one flow the same packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -31,6 +31,12 @@ impl Identity {
 
     pub(crate) fn opcode(self) -> Opcode {
         Opcode((self.0 >> 56) as u8)
+    }
+}
+
+impl Identified for Identity {
+    fn psn(self) -> Psn {
+        Psn::new((self.0 >> 32) as u32)
     }
 }
 
@@ -107,22 +113,21 @@ pub(crate) struct Suspect<'a> {
     pub(crate) place: Place,
     pub(crate) again: Again,
     pub(crate) at: Nanos,
-    pub(crate) file: u16,
 }
 
 impl Copies {
-    /// Suspicion begins: the packet before was `before`, at `home` in `file`.
-    pub(crate) fn since(before: Identity, at: Nanos, home: Place, file: u16) -> Self {
-        let mirror = Mirror::since([(before, at)], home, file);
+    /// Suspicion begins: the packet before was `before`, at `home`.
+    pub(crate) fn since(before: Identity, at: Nanos, home: Place) -> Self {
+        let mirror = Mirror::since([(before, at)], home);
         Self { mirror, elsewhere: Tally::default(), moved: Share::default(), late: Share::default() }
     }
 
-    /// A packet of a flow under suspicion. Returns whether it may be a copy.
+    /// A packet of a flow under suspicion. Returns whether it is a copy, as it looks by now.
     pub(crate) fn add(&mut self, suspect: Suspect<'_>) -> bool {
-        let Suspect { facts, traits, wire, place, again, at, file } = suspect;
+        let Suspect { facts, traits, wire, place, again, at } = suspect;
         let numbered = numbered(facts.opcode.transport()) && traits.any(Traits::REQUEST | Traits::RESPONSE);
         let known = again.request || again.response;
-        let glance = self.mirror.add(Look { identity: Identity::of(facts), at, place, file, numbered, again: known });
+        let (glance, copy) = self.mirror.add(Look { identity: Identity::of(facts), at, place, numbered, again: known });
         if !self.mirror.is_home(place) {
             self.elsewhere.add(facts, traits, wire);
         }
@@ -131,7 +136,7 @@ impl Copies {
             Glance::Moved => self.moved.add(facts, traits, wire, again),
             Glance::Late => self.late.add(facts, traits, wire, again),
         }
-        true
+        copy
     }
 
     /// What is to be taken off a flow of `all` packets, as the evidence stands. A flow of answers alone follows `peer`.

@@ -56,6 +56,11 @@ impl<T: Copy + Default + PartialEq, const N: usize> Few<T, N> {
 pub(crate) struct Place(u64);
 
 impl Place {
+    /// Whether both are of one strand of files: then one clock stamped them.
+    pub(crate) fn same_clock(self, other: Self) -> bool {
+        (self.0 ^ other.0) & (7 << (Outer::IFACE + 9)) == 0
+    }
+
     /// Whether both are one place but for the interface.
     pub(crate) fn is_beside(self, other: Self) -> bool {
         (self.0 ^ other.0) & !(0xfff << Outer::IFACE) == 0
@@ -77,9 +82,10 @@ impl Outer {
 
     #[inline(always)]
     pub(crate) fn of(facts: &Facts, packet: &Packet) -> Self {
-        // 12 bits for file and interface; of two that fall together, a mirror's copies would count as repeats.
-        let iface = packet.iface ^ facts.ifindex ^ u32::from(packet.frame.file()) << 5;
-        let iface = u64::from((iface ^ iface >> 12) & 0xfff);
+        // Nine bits for the interface, three for the strand; of two that fall together, a mirror's copies would count as
+        // repeats.
+        let iface = packet.iface ^ facts.ifindex;
+        let iface = u64::from((iface ^ iface >> 9) & 0x1ff | u32::from(packet.strand & 7) << 9);
         Self(
             u64::from(facts.vlan) << Self::VLAN
                 | u64::from(facts.ttl) << Self::TTL
@@ -169,7 +175,6 @@ impl Headers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::FrameNo;
 
     #[test]
     fn keeps_the_first_few() {
@@ -185,8 +190,8 @@ mod tests {
         let a = Facts { sport: 1, tos: 0x68, ttl: 64, ..Facts::default() };
         let b = Facts { sport: 2, tos: 0x02, ..a };
         let c = Facts { ttl: 63, ..a };
-        let place = |facts: &Facts, file, iface| {
-            let packet = Packet { frame: FrameNo::new(file, 1), iface, ..Packet::default() };
+        let place = |facts: &Facts, strand, iface| {
+            let packet = Packet { strand, iface, ..Packet::default() };
             Outer::of(facts, &packet).place()
         };
         assert_eq!(place(&a, 0, 0), place(&b, 0, 0));

@@ -2,17 +2,22 @@
 
 use std::collections::VecDeque;
 
-use rocetop_parsers::Nanos;
+use rocetop_parsers::{Nanos, Psn};
 
 use crate::flow::headers::{Few, Place};
 
 /// Time within which a mirror of the same capture delivers the copy of a frame from another port: queues between the two
 /// ports take milliseconds at most, a path that failed is noticed by a timeout of tens of them.
-const MIRRORED_WITHIN: Nanos = Nanos(20_000_000);
+pub(crate) const MIRRORED_WITHIN: Nanos = Nanos(20_000_000);
 /// Packets of one flow remembered while it is seen at several places.
 pub(crate) const RECENT: usize = 64;
 /// Copies below this many prove little: a lone message that is resent looks the same.
 const LEAST: u64 = 16;
+
+/// What makes two packets of one flow the same packet.
+pub(crate) trait Identified: Copy + PartialEq {
+    fn psn(self) -> Psn;
+}
 
 /// A packet sent, and the places where it was seen: one bit each.
 #[derive(Clone, Copy, Debug)]
@@ -36,11 +41,9 @@ pub(crate) enum Glance {
 /// One packet as this module needs it.
 #[derive(Clone, Copy)]
 pub(crate) struct Look<I> {
-    /// What makes two packets of the flow the same packet.
     pub(crate) identity: I,
     pub(crate) at: Nanos,
     pub(crate) place: Place,
-    pub(crate) file: u16,
     /// Its transport numbers what it is part of.
     pub(crate) numbered: bool,
     /// It is numbered, and was seen before.
@@ -60,19 +63,16 @@ pub(crate) struct Mirror<I> {
     first_elsewhere: bool,
     moved: u64,
     late: u64,
-    /// File of the first place: within it one clock counts.
-    file: u16,
 }
 
-impl<I: Copy + PartialEq> Mirror<I> {
+impl<I: Identified> Mirror<I> {
     const HOME: u8 = 1;
 
-    /// Suspicion begins: so far packets were seen at `home` in `file`, the latest of them `before`.
-    pub(crate) fn since(before: impl IntoIterator<Item = (I, Nanos)>, home: Place, file: u16) -> Self {
+    /// Suspicion begins: so far packets were seen at `home`, the latest of them `before`.
+    pub(crate) fn since(before: impl IntoIterator<Item = (I, Nanos)>, home: Place) -> Self {
         let sent = |(identity, at)| Sent { identity, at, places: Self::HOME };
         let recent = before.into_iter().map(sent).collect();
-        let places = Few::of(home);
-        Self { places, recent, at_home: 0, elsewhere: 0, first_elsewhere: false, moved: 0, late: 0, file }
+        Self { places: Few::of(home), recent, at_home: 0, elsewhere: 0, first_elsewhere: false, moved: 0, late: 0 }
     }
 
     /// The bit of a place. Those beyond the ones kept share the last one.
@@ -85,9 +85,9 @@ impl<I: Copy + PartialEq> Mirror<I> {
         self.bit(place) == Self::HOME
     }
 
-    /// A packet of a flow under suspicion.
-    pub(crate) fn add(&mut self, look: Look<I>) -> Glance {
-        let Look { identity, at, place, file, numbered, again } = look;
+    /// A packet of a flow under suspicion: what it is, and whether it is a copy as it looks by now.
+    pub(crate) fn add(&mut self, look: Look<I>) -> (Glance, bool) {
+        let Look { identity, at, place, numbered, again } = look;
         self.places.add(place);
         let bit = self.bit(place);
         if bit == Self::HOME {
@@ -98,20 +98,23 @@ impl<I: Copy + PartialEq> Mirror<I> {
         // The first sight of a numbered packet is nobody's copy; answers and datagrams have no such proof.
         if again || !numbered {
             // The latest sending of this packet that was not seen at this place yet. Clocks of other files may be far off.
-            let near = |s: &Sent<I>| file != self.file || at.since(s.at) <= MIRRORED_WITHIN;
+            let one_clock = self.places.values().first().is_some_and(|home| home.same_clock(place));
+            let near = |s: &Sent<I>| !one_clock || at.since(s.at) <= MIRRORED_WITHIN;
             let open = |s: &&mut Sent<I>| s.identity == identity && s.places & bit == 0 && near(s);
             if let Some(sent) = self.recent.iter_mut().rev().find(open) {
                 sent.places |= bit;
                 self.moved += 1;
-                return Glance::Moved;
+                return (Glance::Moved, self.looks_moved());
             }
-            if again && bit != Self::HOME {
-                if file == self.file {
-                    self.late += 1;
-                    return Glance::Late;
-                }
-                self.moved += 1;
-                return Glance::Moved;
+            let here = |s: &Sent<I>| s.identity == identity && s.places & bit != 0;
+            // What goes on with the next PSN after the latest has moved with the flow.
+            let goes_on = self.recent.back().is_some_and(|latest| identity.psn() - latest.identity.psn() == 1);
+            if again && bit != Self::HOME && !goes_on && !self.recent.iter().any(here) {
+                // By another clock nothing is too late.
+                let (glance, count) =
+                    if one_clock { (Glance::Late, &mut self.late) } else { (Glance::Moved, &mut self.moved) };
+                *count += 1;
+                return (glance, self.looks_late(at, one_clock));
             }
         }
         self.first_elsewhere |= numbered && !again && bit != Self::HOME;
@@ -119,7 +122,23 @@ impl<I: Copy + PartialEq> Mirror<I> {
             self.recent.pop_front();
         }
         self.recent.push_back(Sent { identity, at, places: bit });
-        Glance::First
+        (Glance::First, false)
+    }
+
+    /// Whether second sights are copies, as it looks by now: most of what was sent had one, or nearly all that came
+    /// elsewhere are. A bond shows each packet at one of its links, and a repeat that takes the other one is none.
+    fn looks_moved(&self) -> bool {
+        let sent = (self.at_home + self.elsewhere).saturating_sub(self.moved);
+        self.moved * 2 > sent || self.moved * 10 >= self.elsewhere * 9
+    }
+
+    /// Whether repeats whose first sight is not remembered are copies, as it looks by now: home went on, or nothing new
+    /// came elsewhere so soon after it. A flow that only moved goes on elsewhere, with what was not seen at home.
+    fn looks_late(&self, at: Nanos, one_clock: bool) -> bool {
+        let late = self.late + self.moved;
+        let home_goes_on = self.at_home * 4 >= self.elsewhere && late * 10 >= self.elsewhere * 9;
+        let soon = self.recent.back().is_some_and(|s| !one_clock || at.since(s.at) <= MIRRORED_WITHIN);
+        home_goes_on || !self.first_elsewhere && soon
     }
 
     /// Whether some numbered packet was first seen elsewhere.

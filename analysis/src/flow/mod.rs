@@ -3,6 +3,7 @@
 pub(crate) mod copies;
 pub mod habits;
 pub(crate) mod headers;
+mod life;
 pub mod marks;
 pub(crate) mod mirror;
 mod notice;
@@ -12,7 +13,7 @@ mod tell;
 mod wild;
 
 use rocetop_parsers::facts::{Class, Flags};
-use rocetop_parsers::fold::{AHEAD, BACK, Counters, Move, numbered};
+use rocetop_parsers::fold::{AHEAD, Counters, Move, numbered};
 use rocetop_parsers::ib::aeth::Syndrome;
 use rocetop_parsers::ib::opcode::{Opcode, Operation, Traits, Transport};
 use rocetop_parsers::{Addr, Bytes, Facts, Nanos, Psn, Qpn};
@@ -127,6 +128,8 @@ pub(crate) struct Flow {
     pub(crate) orphaned: bool,
     /// Packets between these hosts come twice in the capture.
     pub(crate) doubled: bool,
+    /// Packets of the connection wait until it shows whether another life began.
+    pub(crate) held: bool,
     /// The flow has made room for another epoch and is only kept for the report.
     pub(crate) replaced: bool,
 }
@@ -160,6 +163,7 @@ impl Flow {
             ended: false,
             orphaned: false,
             doubled: false,
+            held: false,
             replaced: false,
         }
     }
@@ -343,16 +347,24 @@ impl Flow {
                 peer.counters.mtu.holds(packet.facts.payload);
             }
             // Earlier answers went by when nobody knew whose they were: this one tells no time of what they answered.
-            let t = &self.counters.tally;
-            let naks: u64 = t.naks.iter().chain([&t.naks_other, &t.rnr_naks]).map(|&n| u64::from(n)).sum();
-            let earlier = t.acks + t.responses + naks > 1;
-            if let Some(story) = peer.story.as_deref_mut().filter(|_| earlier) {
+            if let Some(story) = peer.story.as_deref_mut().filter(|_| self.answers() > 1) {
                 story.answered_unseen(packet.facts.psn);
+            }
+            // The same goes for the other direction, and nothing of it is answered by this packet.
+            if let Some(story) = self.story.as_deref_mut().filter(|_| peer.answers() != 0) {
+                story.answered_unseen(self.counters.next_psn);
             }
             if telling.on {
                 self.tell(packet, traits, None, Standing::default(), Double::No, Some(peer), telling);
             }
         }
+    }
+
+    /// ACKs, NAKs and responses that it carries.
+    fn answers(&self) -> u64 {
+        let t = &self.counters.tally;
+        let naks: u64 = t.naks.iter().chain([&t.naks_other, &t.rnr_naks]).map(|&n| u64::from(n)).sum();
+        t.acks + t.responses + naks
     }
 
     /// Where the packet was seen, and whether it is a copy.
@@ -375,13 +387,10 @@ impl Flow {
         let mut double = if twin && repeats { Double::AtOnce } else { Double::No };
         if moved || self.marks.as_ref().is_some_and(|m| m.copies.is_some()) {
             let latest = self.latest;
-            let (at, file) = (packet.at, packet.frame.file());
-            // The packet before may have come from another file; then all clocks count as one, as in a ring buffer.
-            let first_file = self.first_frame.file();
-            let begin = || Box::new(Copies::since(latest, before, last.place(), first_file));
+            let begin = || Box::new(Copies::since(latest, before, last.place()));
             let copies = self.marks().copies.get_or_insert_with(begin);
-            let (wire, place) = (packet.wire, outer.place());
-            if copies.add(Suspect { facts, traits, wire, place, again, at, file }) {
+            let (at, wire, place) = (packet.at, packet.wire, outer.place());
+            if copies.add(Suspect { facts, traits, wire, place, again, at }) {
                 double = Double::Mirrored;
             }
         }
@@ -399,32 +408,10 @@ impl Flow {
         if grown != 0 {
             self.seen.open(next, grown, false);
             self.reads.awaited_mut().ask(next, self.counters.next_psn);
+            if let Some(story) = &mut self.story {
+                story.stretch(next - 1, self.counters.next_psn - 1);
+            }
         }
-    }
-
-    /// Whether this request begins another life of the QP number, by its PSN alone.
-    ///
-    /// A new QP starts a message at a PSN of its own choice. Within the reach of what a real sender has in flight a
-    /// jump is loss or repetition; beyond it, or back to the very start of a flow that had long moved on, it is not.
-    pub(crate) fn begins_anew(&self, packet: &Packet, traits: Traits) -> bool {
-        let facts = &packet.facts;
-        let c = &self.counters;
-        if !traits.has(Traits::REQUEST | Traits::STARTS) || !c.has_requests() || !numbered(facts.opcode.transport()) {
-            return false;
-        }
-        let ahead = facts.psn - c.next_psn;
-        if ahead >= 0 {
-            return ahead >= if self.ended { 1 } else { AHEAD };
-        }
-        if self.ended && facts.psn - self.unacked < 0 {
-            return true;
-        }
-        // At another place it is a second tap whose clock is late.
-        let restarts = facts.psn == c.first_psn
-            && self.unacked == c.next_psn
-            && Outer::of(facts, packet).place() == self.headers.latest().place()
-            && ahead.unsigned_abs() > 2 * self.most_in_flight.max(RESTART / 2);
-        restarts || ahead < -BACK || self.seen.below(facts.psn) > AHEAD.unsigned_abs()
     }
 
     /// What mirror copies added to this flow. A flow of answers alone follows its peer.
@@ -480,5 +467,3 @@ pub(crate) fn message_bytes(facts: &Facts, traits: Traits) -> Bytes {
 /// An answer that tells flows apart names one of this many latest PSNs: more than a window of 16 MB in 4 KiB packets, and
 /// the PSN of a stranger is among them once in 4,096 times.
 const RECENT: i32 = 1 << 12;
-/// A return to the first PSN proves a new QP only after at least this many packets.
-const RESTART: u32 = 64;

@@ -72,6 +72,11 @@ impl Seen {
         (self.low - psn).max(0).unsigned_abs()
     }
 
+    /// Whether a gap skipped `psn`, and it has not come since.
+    pub(crate) fn lacks(&self, psn: Psn) -> bool {
+        self.holes.as_ref().is_some_and(|inner| inner.holes.iter().any(|h| h.skipped && h.holds(psn)))
+    }
+
     /// A range just below the frontier that was not seen: `skipped` by a gap, or covered by a READ.
     pub(crate) fn open(&mut self, start: Psn, len: u32, skipped: bool) {
         if len == 0 {

@@ -52,7 +52,7 @@ impl Opening {
 
 impl Flow {
     /// Whether a lost packet is sent again here.
-    fn recovers(&self) -> bool {
+    pub(crate) fn recovers(&self) -> bool {
         matches!(self.transport, Transport::Rc | Transport::Xrc)
     }
 
@@ -129,6 +129,10 @@ impl Flow {
         let (psn, at) = (self.counters.first_psn, first.at);
         let mut story = Story::starting(Stamp { psn, at, starts, ends, ack_req }, first, closely);
         let bytes = self.message_bytes.0.saturating_sub(newest);
+        if self.counters.tally.requests == 1 && numbered(self.transport) {
+            // A READ takes more than its own PSN.
+            story.stretch(psn, self.counters.next_psn - 1);
+        }
         story.measure(psn, self.opening.part(u32::try_from(bytes).unwrap_or(u32::MAX), None));
         story
     }

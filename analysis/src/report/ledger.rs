@@ -8,7 +8,7 @@ use rocetop_parsers::ib::opcode::Transport;
 use rocetop_parsers::{Addr, Bytes, Nanos, Qpn};
 
 use crate::counted::View;
-use crate::detect::{self, Findings};
+use crate::detect::{self, Chosen, Findings};
 use crate::engine::Engine;
 use crate::engine::Focus;
 use crate::engine::Grade;
@@ -21,6 +21,7 @@ use crate::report::{
     CapableReport, ConnectionReport, EcnReport, FlowReport, FrameRef, IcrcReport, NaksReport, Opcodes, RateReport,
     RequestsReport, ResponsesReport, TotalsReport, VlanReport,
 };
+use crate::taps::{Beside, Between};
 use crate::totals::Totals;
 use crate::totals::mix::Mix;
 use crate::totals::pauses::PauseReport;
@@ -228,13 +229,18 @@ impl<'a> Ledger<'a> {
     /// What the detectors found, the worst first. Nothing where no stories were told.
     #[must_use]
     pub fn findings(&self) -> Findings {
-        self.findings_of(&|_| true)
+        self.findings_of(None, None)
     }
 
-    /// What they found about the connections whose flows are chosen, and about the capture as a whole.
+    /// What they found about the connections whose flows are `chosen`, or about everything. `taps` is what was found between
+    /// several taps, with the index of the one that this ledger is of.
     #[must_use]
-    pub fn findings_of(&self, chosen: &dyn Fn(&[FlowReport]) -> bool) -> Findings {
-        if self.engine.tells() { detect::findings(self, chosen) } else { Findings::default() }
+    pub fn findings_of(&self, chosen: Option<&Chosen<'_>>, taps: Option<(&Between, usize)>) -> Findings {
+        if !self.engine.tells() {
+            return Findings::default();
+        }
+        let beside = taps.map(|(between, tap)| Beside::of(between, tap, self.flows()));
+        detect::findings(self, chosen, beside.as_ref())
     }
 
     /// All flows, by id.
@@ -277,6 +283,15 @@ impl<'a> Ledger<'a> {
             let paired_by = if peer.is_some() { flow.grade } else { Grade::Unpaired };
             Some(ConnectionReport { id, flows, paired_by })
         }))
+    }
+}
+
+/// As reports have it.
+pub(crate) fn class_name(class: Class) -> &'static str {
+    match class {
+        Class::RoceV1 => "rocev1",
+        Class::Infiniband => "infiniband",
+        _ => "rocev2",
     }
 }
 
@@ -334,11 +349,7 @@ fn report(
         dst: flow.key.dst.to_string(),
         dst_qp: flow.key.qp().0,
         transport: flow.transport.name(),
-        class: match flow.key.class() {
-            Class::RoceV1 => "rocev1",
-            Class::Infiniband => "infiniband",
-            _ => "rocev2",
-        },
+        class: class_name(flow.key.class()),
         epoch: flow.epoch,
         udp_sports: if flow.key.class() == Class::RoceV2 { flow.headers.sports.values().to_vec() } else { Vec::new() },
         dscp: flow.headers.dscp.values().to_vec(),

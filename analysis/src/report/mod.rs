@@ -8,6 +8,7 @@ pub mod survey;
 pub mod words;
 
 pub use ledger::Ledger;
+pub(crate) use ledger::class_name;
 pub use members::Members;
 
 use std::fmt;

@@ -6,7 +6,7 @@ use super::hole::Outcome;
 use super::log::{Episode, View};
 use super::report::{ByCause, Cause, EpisodeReport, Kind, Near, NearEvidence, Recovery, Retransmissions, StoryReport};
 use super::run::timeout_of;
-use super::{Story, add, episodes_of};
+use super::{Story, Sums, episodes_of};
 use crate::event::FrameNo;
 use crate::report::FrameRef;
 
@@ -38,6 +38,25 @@ pub(crate) fn hops(ttl: u8) -> Option<u8> {
     Some(initial - ttl).filter(|&hops| hops <= HOPS)
 }
 
+/// NAKs about what had not passed the tap, from which on the network is known to lose packets: what is missing behind
+/// such a packet, where the responder names nothing, is then taken for lost too, and not for missed by the capture (chosen:
+/// one or two may be chance).
+const NAMED: u64 = 3;
+
+impl Sums {
+    /// What came of the holes. What no NAK named is lost only where the network `loses`.
+    fn proved(&self, loses: bool) -> Outcome {
+        let (mut holes, hidden) = (self.holes, self.hidden);
+        if !loses {
+            holes.lost = holes.lost.saturating_sub(hidden.lost);
+            holes.lost_if_in_order = holes.lost_if_in_order.saturating_sub(hidden.if_in_order);
+            let unsure = hidden.lost.saturating_add(hidden.if_in_order);
+            holes.lost_or_late = holes.lost_or_late.saturating_add(unsure);
+        }
+        holes
+    }
+}
+
 impl Story {
     pub(crate) fn report(&self, around: &Around, frame: impl Fn(FrameNo) -> FrameRef) -> StoryReport {
         let evidence = NearEvidence {
@@ -48,7 +67,10 @@ impl Story {
         };
         let near = near(&evidence);
         // What is still under way when the capture ends is judged as it stands.
-        let mut holes = self.holes.iter().fold(self.trouble.sums.holes, |sum, h| add(sum, h.outcome(around.answered)));
+        let mut sums = self.trouble.sums;
+        self.holes.iter().for_each(|hole| sums.judge(hole, around.answered));
+        let loses = sums.naks_unseen >= NAMED;
+        let mut holes = sums.proved(loses);
         holes.lost_or_late = holes.lost_or_late.saturating_add(self.trouble.crowd.packets());
         let order = holes.late == 0 && self.trouble.sums.late_behind == 0;
         let if_in_order = std::mem::take(&mut holes.lost_if_in_order);
@@ -78,7 +100,7 @@ impl Story {
         let episodes =
             self.log.kept().iter().copied().chain(holes_left).chain(self.trouble.owed.episodes()).chain(last);
         let responses_in_order = !self.trouble.owed.disorder();
-        let view = View { in_order: order, responses_in_order, fall_together, whole: whole_view };
+        let view = View { in_order: order, responses_in_order, fall_together, whole: whole_view, loses };
         let episodes = episodes.map(|e| e.seen_in(view));
         let ack_lost = self.trouble.run.lost_its_answer();
         let acks_lost = self.trouble.sums.acks_lost + u64::from(ack_lost);
@@ -158,8 +180,11 @@ impl Story {
     }
 
     fn recovery(&self) -> Recovery {
-        match (self.trouble.sums.restarts, self.trouble.sums.selective, self.trouble.sums.went_on) {
+        let (sums, run) = (&self.trouble.sums, &self.trouble.run);
+        let went_on = sums.went_on + u64::from(run.goes_back());
+        match (sums.restarts, sums.selective, went_on) {
             (0, ..) => Recovery::NoneSeen,
+            (_, 0, 0) => Recovery::Unknown,
             (_, selective, went_on) if selective > went_on => Recovery::Selective,
             _ => Recovery::GoBackN,
         }

@@ -273,6 +273,12 @@ impl Hole {
         silent && self.restarts == 0
     }
 
+    /// Whether the responder never named any of it: it lay behind another hole, where all that comes is dropped. What the
+    /// capture misses there looks like what the network lost.
+    pub(crate) fn is_hidden(&self) -> bool {
+        self.nak.is_none()
+    }
+
     /// How many of its PSNs have not come.
     pub(crate) fn outs(&self) -> u32 {
         let lacks = |&(n, p): &(usize, &Skipped)| p.fate == Fate::Out && n + 1 != WIDEST;

@@ -32,6 +32,7 @@ impl Sent {
     const ACK_REQ: u32 = 1 << 25;
     /// Another packet of this PSN was sent.
     const AGAIN: u32 = 1 << 26;
+    const PSN: u32 = 0xff_ffff;
     const CLOCK: u32 = 48;
 
     fn new(at: Nanos, lead: Lead, tag: u32) -> Self {
@@ -203,6 +204,13 @@ impl Latency {
                     close.rtt.record(time);
                 }
             }
+        }
+    }
+
+    /// What waits last, if it has this PSN, is answered by `last`, no earlier.
+    pub(crate) fn stretch(&mut self, psn: Psn, last: Psn) {
+        if let Some(sent) = self.out.back_mut().filter(|s| s.psn() == psn && last - psn > 0) {
+            sent.tag = sent.tag & !Sent::PSN | last.get();
         }
     }
 

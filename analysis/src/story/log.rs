@@ -21,6 +21,8 @@ pub(crate) struct View {
     pub(crate) fall_together: bool,
     /// All that is sent comes by here, and is captured.
     pub(crate) whole: bool,
+    /// The network is known to lose packets: then what no NAK named was lost as well.
+    pub(crate) loses: bool,
 }
 
 /// One episode.
@@ -37,13 +39,15 @@ pub(crate) struct Episode {
     pub(crate) repeats: u32,
     /// What is called lost is only lost or late, if the path does not keep the order.
     if_in_order: bool,
+    /// No NAK named it: the capture may have missed it instead.
+    hidden: bool,
 }
 
 impl Episode {
     pub(crate) fn new(kind: Kind, cause: Option<Cause>, from: Psn, to: Psn) -> Self {
         let (first, last) = (Nanos(u64::MAX), Nanos(0));
         let frames = [FrameNo::default(); FRAMES];
-        Self { kind, cause, first, last, frames, from, to, packets: 0, repeats: 0, if_in_order: false }
+        Self { kind, cause, first, last, frames, from, to, packets: 0, repeats: 0, if_in_order: false, hidden: false }
     }
 
     /// With one more frame that shows it.
@@ -77,10 +81,17 @@ impl Episode {
         self
     }
 
+    /// The same, of a hole behind another one that no NAK named.
+    pub(crate) fn behind_another(mut self, hidden: bool) -> Self {
+        self.hidden = hidden;
+        self
+    }
+
     /// What it is, as far as the tap's view proves it.
     pub(crate) fn seen_in(self, view: View) -> Self {
+        let proved = view.whole && (view.in_order || !self.if_in_order) && (view.loses || !self.hidden);
         match self.kind {
-            Kind::LostBeforeTap if !view.whole || self.if_in_order && !view.in_order => self.of(Kind::LostOrLate),
+            Kind::LostBeforeTap if !proved => self.of(Kind::LostOrLate),
             Kind::ResponseLost if self.if_in_order && !view.responses_in_order => self.of(Kind::ResponseLostOrLate),
             Kind::DuplicatedByNetwork if view.fall_together => self.of(Kind::Unexplained),
             _ => self,

@@ -129,10 +129,19 @@ impl Answer {
     }
 }
 
+/// Packets that were lost, and those that were if the path keeps the order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Lost {
+    lost: u32,
+    if_in_order: u32,
+}
+
 /// Sums.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     holes: Outcome,
+    /// Of the lost ones, those of holes that no NAK named.
+    hidden: Lost,
     /// Lost or late behind the tap: one for each NAK about a PSN that had passed here.
     behind: u64,
     /// Late behind the tap: acknowledged before it could be sent again.
@@ -253,6 +262,16 @@ impl Story {
         self.sizes.add(psn, part);
     }
 
+    /// The READ at `psn`, the latest request, ends with `last`, as it shows only now.
+    pub(crate) fn stretch(&mut self, psn: Psn, last: Psn) {
+        self.latency.stretch(psn, last);
+    }
+
+    /// The highest MSN that the responder has told; `None` before it told any.
+    pub(crate) fn msn(&self) -> Option<Psn> {
+        self.progress.msn()
+    }
+
     /// What the AETH of an answer says of the responder.
     #[inline(always)]
     pub(crate) fn progressed(&mut self, aeth: Aeth) {
@@ -297,10 +316,23 @@ impl Story {
                 self.trouble.crowd.add(&hole);
                 continue;
             }
-            self.trouble.sums.holes = add(self.trouble.sums.holes, hole.outcome(answered));
+            self.trouble.sums.judge(&hole, answered);
             for episode in episodes_of(&hole, answered) {
                 self.log.add(episode, room);
             }
+        }
+    }
+}
+
+impl Sums {
+    /// Adds what a hole was.
+    fn judge(&mut self, hole: &Hole, answered: bool) {
+        let outcome = hole.outcome(answered);
+        let Outcome { lost, lost_if_in_order, .. } = outcome;
+        self.holes = add(self.holes, outcome);
+        if hole.is_hidden() {
+            self.hidden.lost = self.hidden.lost.saturating_add(lost);
+            self.hidden.if_in_order = self.hidden.if_in_order.saturating_add(lost_if_in_order);
         }
     }
 }
@@ -320,7 +352,7 @@ fn add(a: Outcome, b: Outcome) -> Outcome {
 fn episodes_of(hole: &Hole, answered: bool) -> impl Iterator<Item = Episode> {
     let outcome = hole.outcome(answered);
     let base = Episode::new(Kind::LostBeforeTap, hole.cause(), hole.start, hole.start + (hole.len - 1));
-    let base = base.at(Some(hole.opened)).at(hole.nak).at(hole.filled);
+    let base = base.at(Some(hole.opened)).at(hole.nak).at(hole.filled).behind_another(hole.is_hidden());
     let kinds = [
         (base, outcome.lost),
         (base.if_in_order(), outcome.lost_if_in_order),

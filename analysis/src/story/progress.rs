@@ -35,6 +35,11 @@ impl Progress {
         }
     }
 
+    /// The highest MSN.
+    pub(super) fn msn(&self) -> Option<Psn> {
+        self.msn.map(|(_, highest)| highest)
+    }
+
     /// Messages completed between the first answer and the last; `None` without an answer.
     pub(super) fn completed(&self) -> Option<u32> {
         self.msn.map(|(first, highest)| (highest - first).max(0).unsigned_abs())

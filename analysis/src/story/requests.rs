@@ -45,6 +45,8 @@ impl Story {
             Sight::New(skipped) => {
                 sending &= !self.leave(psn - skipped);
                 self.trouble.run.sending = false;
+                // Nothing was skipped there: a READ of unknown length went before.
+                self.latency.stretch(self.top - 1, psn - skipped - 1);
                 if skipped != 0 {
                     self.holes.push_back(Hole::new(psn - skipped, skipped, mark, false));
                 }
@@ -72,17 +74,13 @@ impl Story {
     /// The sender leaves a run of repeats. `next` is the PSN after all that had been sent before. Returns whether it was
     /// one that did not repeat what had been sent behind the lost packet.
     fn leave(&mut self, next: Psn) -> bool {
-        let run = &self.trouble.run;
-        if !run.sending || !run.asked_for || run.cause != Cause::Nak || next - run.next <= 0 {
-            return false;
-        }
-        let (start, selective) = (run.start, run.next - run.start <= 1);
-        if !selective {
-            self.trouble.sums.went_on += 1;
+        let run = self.trouble.run;
+        self.trouble.sums.went_on += u64::from(run.goes_back());
+        if !run.sending || !run.asked_for || run.cause != Cause::Nak || run.is_long() || next - run.next <= 0 {
             return false;
         }
         self.trouble.sums.selective += 1;
-        if let Some(hole) = self.hole_at(start) {
+        if let Some(hole) = self.hole_at(run.start) {
             hole.alone = true;
         }
         true
@@ -142,6 +140,15 @@ impl Story {
         self.trouble.run.sending && psn - self.trouble.run.next >= 0
     }
 
+    /// Whether a run that an answer had asked for is over, and a timer begins the next one where it ended. A slow sender
+    /// may be silent for as long; but what was acknowledged meanwhile is sent again only where the answer was lost.
+    fn is_resumed(&self, request: &Request) -> bool {
+        let run = &self.trouble.run;
+        let served =
+            run.sending && run.repeats != 0 && matches!(run.cause, Cause::Nak | Cause::Rnr | Cause::ReadReissue);
+        served && self.acked.is_some_and(|acked| acked - request.psn >= 0) && self.overdue(request.mark.at)
+    }
+
     /// Whether an answer waits that asks for this packet or one before it.
     fn was_asked(&self, request: &Request) -> bool {
         let asked = self.asked.iter().any(|a| request.psn - a.psn >= 0 && a.mark.at <= request.mark.at);
@@ -198,7 +205,7 @@ impl Story {
         let waited = self.asked.back().is_some_and(|a| a.rnr && a.psn == psn && a.mark.at <= mark.at);
         let asked = waited || psn != self.trouble.run.next && self.asks_for(psn, mark.at);
         let elsewhere = psn - self.last_end < 0 || asked;
-        if !goes_on && (!self.trouble.run.sending || elsewhere) {
+        if !goes_on && (!self.trouble.run.sending || elsewhere) || self.is_resumed(request) {
             self.go_back(request, telling);
         }
         let cause = self.trouble.run.cause;
@@ -246,7 +253,8 @@ impl Story {
             self.leave(self.top);
         }
         let again = self.trouble.run.open && self.trouble.run.start == psn;
-        let mut run = Run { start: psn, next: request.stamp.psn + 1, begun: mark, latest: mark, ..Run::default() };
+        let second = request.stamp.psn + 1;
+        let mut run = Run { start: psn, second, next: second, begun: mark, latest: mark, ..Run::default() };
         run.timed = self.quiet(mark.at) >= SHORTEST_TIMER;
         let mut stalled = None;
         let before = self.asked.len();

@@ -11,7 +11,8 @@ use crate::event::FrameNo;
 pub(crate) struct Run {
     pub(crate) cause: Cause,
     pub(crate) start: Psn,
-    /// The PSN that comes next if it goes on.
+    /// The PSN behind its first packet, and the one that comes next if it goes on.
+    pub(crate) second: Psn,
     pub(crate) next: Psn,
     /// First repeat of the first try, and of the latest.
     pub(crate) begun: Mark,
@@ -56,6 +57,17 @@ impl Run {
             (false, true) => Fate::Unsure,
             (false, false) => Fate::Late,
         }
+    }
+
+    /// Whether it went on behind its first packet.
+    pub(crate) fn is_long(&self) -> bool {
+        self.next - self.second > 0
+    }
+
+    /// Whether it is a sender's that goes on after a NAK, to what had passed here before: nobody misses that, as far as
+    /// the tap knows.
+    pub(crate) fn goes_back(&self) -> bool {
+        self.sending && self.cause == Cause::Nak && self.is_long() && self.repeats >= 2
     }
 
     /// Whether an answer to the first sending was lost, once no more of them can come. Two answers that cover all of the

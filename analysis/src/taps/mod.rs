@@ -20,6 +20,7 @@ mod pair;
 mod reads;
 mod report;
 mod sight;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod told;
@@ -34,6 +35,7 @@ use pair::Pair;
 
 pub use meet::Meeting;
 pub use report::{Between, ClockUnknown, DirectionBy, KindsReport, OutageReport, TapReport};
+pub(crate) use told::{Beside, Place, Told};
 
 /// Matches the packets of several taps.
 #[derive(Debug)]
@@ -93,7 +95,7 @@ impl Matcher {
             let rest = self.fronts.get_mut(tap).map(Front::finish).unwrap_or_default();
             rest.iter().for_each(|packet| self.sight(tap, packet));
         }
-        let mut between = Between::default();
+        let mut between = Between { names: names.to_vec(), ..Between::default() };
         for (first, second, mut pair) in self.pairs.drain(..) {
             pair.finish(spans(&self.fronts, first, second));
             for (side, tap) in [first, second].into_iter().enumerate() {

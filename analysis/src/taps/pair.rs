@@ -8,7 +8,7 @@ use rocetop_parsers::{Addr, Facts};
 use super::front::Span;
 use super::reads::Mtus;
 use super::sight::{Kind, Sight, acknowledges};
-use super::way::{Alone, Copies, Edge, Held, Run, Way};
+use super::way::{Alone, Copies, Edge, Held, Outage, Run, Way};
 use super::window::{Fate, Fates, NEAR, Window, later};
 use crate::event::Packet;
 use crate::flow::Key;
@@ -40,7 +40,7 @@ enum Last {
 pub(super) struct Pair {
     /// Flows that there is room for.
     most_flows: usize,
-    windows: Vec<Window>,
+    pub(super) windows: Vec<Window>,
     flows: HashMap<Key, usize>,
     pub(super) ways: Vec<Way>,
     hosts: HashMap<(Addr, Addr), usize>,
@@ -278,9 +278,10 @@ impl Pair {
             self.lose_held(window, side, spans);
         }
         let outage = window.runs.get_mut(side).and_then(|run| run.through(sight));
-        if let Some((outage, alone)) = outage.zip(self.alone_of(window, side)) {
-            alone.outage(outage);
+        if let Some(tally) = window.tallies.get_mut(side) {
+            tally.through(sight);
         }
+        self.outage(window, side, outage);
         if side == 0
             && let Some(way) = self.ways.get_mut(window.way)
         {
@@ -347,8 +348,29 @@ impl Pair {
         let begin = span.first.saturating_add(if self.is_amidst(side) { self.jitter(window) } else { 0 });
         self.judge(window, side, |held| held.expected.is_some_and(|at| (begin..=end).contains(&at)));
         let outage = window.runs.get_mut(side).and_then(Run::end);
-        if let Some((outage, alone)) = outage.zip(self.alone_of(window, side)) {
+        self.outage(window, side, outage);
+    }
+
+    fn outage(&mut self, window: &mut Window, side: usize, outage: Option<Outage>) {
+        let Some(outage) = outage else { return };
+        if let Some(alone) = self.alone_of(window, side) {
             alone.outage(outage);
+        }
+        if let Some(tally) = window.tallies.get_mut(side) {
+            tally.outage(outage);
+        }
+    }
+
+    /// Packets that tap `side` saw and that the other capture does not cover.
+    fn outside(&mut self, window: &mut Window, side: usize, count: u64) {
+        if count == 0 {
+            return;
+        }
+        if let Some(alone) = self.alone_of(window, side) {
+            alone.outside += count;
+        }
+        if let Some(tally) = window.tallies.get_mut(side) {
+            tally.outside += count;
         }
     }
 
@@ -363,9 +385,7 @@ impl Pair {
                 outside += 1;
             }
         }
-        if let Some(alone) = self.alone_of(window, side).filter(|_| outside != 0) {
-            alone.outside += outside;
-        }
+        self.outside(window, side, outside);
     }
 
     /// Whether the other capture began in the midst of what tap `side` saw.
@@ -388,6 +408,9 @@ impl Pair {
             return;
         }
         alone.lost(sight, copies.there);
+        if let Some(tally) = window.tallies.get_mut(side) {
+            tally.lost(sight, copies.there);
+        }
         if let Some(run) = window.runs.get_mut(side) {
             run.lost(sight, window.key.qp());
         }

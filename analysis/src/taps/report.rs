@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::clock::Offset;
 use super::pair::Pair;
 use super::sight::Kind;
+use super::told::{self, Fates};
 use super::way::{Alone, Outage, Way};
 use crate::event::FrameNo;
 use crate::report::FrameRef;
@@ -19,6 +20,9 @@ pub struct Between {
     pub strangers: Vec<[String; 2]>,
     /// Packets of flows that there was no room for, by all pairs of taps: not compared.
     pub beyond: u64,
+    /// Names of all taps, by index.
+    pub(super) names: Vec<String>,
+    pub(super) fates: Fates,
 }
 
 /// What tells which of two taps a direction passes first.
@@ -62,7 +66,7 @@ pub struct KindsReport {
 }
 
 /// Losses of one flow in a row, as the tap before them stamped them.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OutageReport {
     /// Destination queue pair of the flow.
     pub dst_qp: u32,
@@ -153,7 +157,12 @@ impl Between {
         let offset = offset(&courses);
         let leaks = [0, 1].map(|tap| Leak::of(pair, tap));
         for course in courses {
-            self.rows.push(course.report(taps.map(name), offset, pair, &leaks, names));
+            let row = course.report(taps.map(name), offset, pair, &leaks, names);
+            let missed = course.unshown(&leaks) != 0;
+            let told = told::Course { taps, first: course.first, row: &row, missed };
+            let windows = course.way.windows.iter().filter_map(|&index| pair.windows.get(index));
+            windows.for_each(|window| self.fates.add(window, &told, |frame| place(frame, names)));
+            self.rows.push(row);
         }
         if self.rows.len() == before {
             self.strangers.push(taps.map(name));
@@ -197,6 +206,13 @@ impl<'a> Course<'a> {
         }
     }
 
+    /// What the second tap is taken to have missed, though nothing shows that it arrived.
+    fn unshown(&self, leaks: &[Leak; 2]) -> u64 {
+        let [first, second] = &self.way.alone;
+        let (up, leak) = if self.first == 1 { (second, &leaks[0]) } else { (first, &leaks[1]) };
+        if leak.explains(self.way, up) { up.absent.iter().sum() } else { 0 }
+    }
+
     fn report(
         &self,
         [a, b]: [String; 2],
@@ -212,8 +228,7 @@ impl<'a> Course<'a> {
         let (from, to) = if swap { (b, a) } else { (a, b) };
         let pick = |counts: [u64; 2]| if swap { counts[1] } else { counts[0] };
         let known = self.by != DirectionBy::Unknown || up.sum() + down.sum() == 0;
-        let leak = if swap { &leaks[0] } else { &leaks[1] };
-        let unshown = if leak.explains(way, up) { up.absent.iter().sum() } else { 0 };
+        let unshown = self.unshown(leaks);
         let spare = |kind: Kind| up.spare.get(kind as usize).copied().unwrap_or_default();
         let mut by_kind = KindsReport::of(|kind| if unshown == 0 { up.of(kind) } else { spare(kind) });
         // What arrived damaged beyond recognition was not lost.
@@ -221,10 +236,7 @@ impl<'a> Course<'a> {
         by_kind.take(unrecognised);
         let lost = up.sum() - unshown - unrecognised;
         let missed = up.missed + unshown;
-        let frame = |frame: FrameNo| {
-            let name = names.get(usize::from(frame.file())).map_or("", String::as_str);
-            FrameRef::In(format!("{name}:{}", frame.place()))
-        };
+        let frame = |frame: FrameNo| place(frame, names);
         let received = way.through + unrecognised;
         let clock_unknown = offset.err();
         let offset = offset.ok().map(|o| if swap { Offset { ahead: -o.ahead, ..o } } else { o });
@@ -251,7 +263,7 @@ impl<'a> Course<'a> {
             lost: known.then_some(lost),
             lost_by_kind: by_kind,
             first_lost: up.first.iter().filter(|_| lost != 0).map(|&f| frame(f)).collect(),
-            outages: up.outages.iter().filter(|_| lost != 0).map(|o| outage(o, frame)).collect(),
+            outages: up.outages.iter().filter(|_| lost != 0).map(|o| OutageReport::of(o, frame)).collect(),
             more_outages: if lost == 0 { 0 } else { up.more_outages },
             missed,
             appeared: KindsReport::of(|kind| down.absent.get(kind as usize).copied().unwrap_or_default())
@@ -326,17 +338,30 @@ fn offset(courses: &[Course<'_>]) -> Result<Offset, ClockUnknown> {
     }
 }
 
-fn outage(o: &Outage, frame: impl Fn(FrameNo) -> FrameRef) -> OutageReport {
-    let ns = |at: (i64, FrameNo)| at.0.cast_unsigned();
-    let all = [o.last_through, Some(o.first_lost), Some(o.last_lost), o.first_through];
-    OutageReport {
-        dst_qp: o.qp.0,
-        packets: o.packets,
-        last_through_ns: o.last_through.map(ns),
-        first_lost_ns: ns(o.first_lost),
-        last_lost_ns: ns(o.last_lost),
-        first_through_ns: o.first_through.map(ns),
-        frames: all.into_iter().flatten().map(|(_, f)| frame(f)).collect(),
+/// A frame of a tap, by the tap's name.
+fn place(frame: FrameNo, names: &[String]) -> FrameRef {
+    let name = names.get(usize::from(frame.file())).map_or("", String::as_str);
+    FrameRef::In(format!("{name}:{}", frame.place()))
+}
+
+impl OutageReport {
+    /// From the last packet that went through before to the first that did so again; `None` where none did.
+    pub(crate) fn lasted(&self) -> Option<u64> {
+        Some(self.first_through_ns?.saturating_sub(self.last_through_ns.unwrap_or(self.first_lost_ns)))
+    }
+
+    pub(super) fn of(o: &Outage, frame: impl Fn(FrameNo) -> FrameRef) -> Self {
+        let ns = |at: (i64, FrameNo)| at.0.cast_unsigned();
+        let all = [o.last_through, Some(o.first_lost), Some(o.last_lost), o.first_through];
+        Self {
+            dst_qp: o.qp.0,
+            packets: o.packets,
+            last_through_ns: o.last_through.map(ns),
+            first_lost_ns: ns(o.first_lost),
+            last_lost_ns: ns(o.last_lost),
+            first_through_ns: o.first_through.map(ns),
+            frames: all.into_iter().flatten().map(|(_, f)| frame(f)).collect(),
+        }
     }
 }
 

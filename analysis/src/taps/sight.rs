@@ -9,7 +9,7 @@ use rocetop_parsers::{Facts, Psn};
 
 use crate::event::{FrameNo, Packet};
 use crate::flow::headers::{Outer, Place};
-use crate::flow::mirror::Glance;
+use crate::flow::mirror::{Glance, Identified};
 
 /// What a packet is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,6 +64,12 @@ impl Identity {
             Kind::Other => u32::from(facts.opcode.0) << 24 ^ facts.payload,
         };
         Self((kind as u64) << 56 | u64::from(facts.psn.get()) << 32 | u64::from(more))
+    }
+}
+
+impl Identified for Identity {
+    fn psn(self) -> Psn {
+        Psn::new((self.0 >> 32) as u32)
     }
 }
 

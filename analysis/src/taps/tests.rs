@@ -3,6 +3,7 @@
 mod again;
 mod edges;
 mod mirrors;
+mod told;
 
 use proptest::prelude::*;
 use rocetop_parsers::facts::{Class, Flags};

@@ -1,49 +1,207 @@
-//! What the comparison of taps adds to what each of them found alone.
+//! What the comparison of taps tells about a single flow, for those who judge what one of the taps saw.
 
-use super::report::{Between, TapReport};
-use crate::detect::{Finding, Findings, road};
-use crate::report::Ledger;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Findings about losses of which one tap alone cannot say what was lost.
-const DOUBTFUL: [&str; 3] = ["RT001", "RT003", "RT009"];
-/// The one that is about nothing but that doubt.
-const EITHER: &str = "RT009";
+use super::report::{Between, DirectionBy, OutageReport, TapReport};
+use super::window::Window;
+use crate::event::FrameNo;
+use crate::flow::Key;
+use crate::report::{FlowReport, FrameRef, class_name};
 
-impl Between {
-    /// Tells the findings of one tap what the comparison shows: how many requests and answers were lost between the taps.
-    /// A finding that only doubts which of the two it was says so, or goes where neither was lost; one that is certain of a
-    /// lost answer stays as it is.
-    pub fn tell(&self, ledger: &Ledger<'_>, found: &mut Findings) {
-        found.list.retain_mut(|finding| self.keeps(ledger, finding));
+/// A flow in all captures: addresses, queue pair, class.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Name {
+    src: String,
+    dst: String,
+    qp: u32,
+    class: &'static str,
+}
+
+impl Name {
+    fn of(flow: &FlowReport) -> Self {
+        Self { src: flow.src.clone(), dst: flow.dst.clone(), qp: flow.dst_qp, class: flow.class }
     }
 
-    fn keeps(&self, ledger: &Ledger<'_>, finding: &mut Finding) -> bool {
-        if !DOUBTFUL.contains(&finding.code) {
-            return true;
+    fn of_key(key: &Key) -> Self {
+        Self { src: key.src.to_string(), dst: key.dst.to_string(), qp: key.qp().0, class: class_name(key.class()) }
+    }
+}
+
+/// A flow between two taps that both saw it.
+#[derive(Clone, Debug)]
+struct Fate {
+    /// The taps, in the order in which it passes them, where that is known.
+    from: usize,
+    to: usize,
+    ordered: bool,
+    /// Whether it is known what was lost.
+    known: bool,
+    requests: u64,
+    answers: u64,
+    /// Of each of both: the time by its clock in which the other covers it, where that is not all of it.
+    covered: [Option<[u64; 2]>; 2],
+    first: Vec<FrameRef>,
+    /// When the first and the last request was lost, by the clock of `from`.
+    lost_ns: Option<[u64; 2]>,
+    outage: Option<OutageReport>,
+}
+
+/// All flows that two taps or more saw.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Fates(BTreeMap<Name, Vec<Fate>>);
+
+/// One direction, as its flows need it.
+pub(super) struct Course<'a> {
+    /// The two taps, in the order of the windows' sides.
+    pub(super) taps: [usize; 2],
+    /// Which side comes first.
+    pub(super) first: usize,
+    pub(super) row: &'a TapReport,
+    /// Whether what has no copy at the other tap was missed by that capture.
+    pub(super) missed: bool,
+}
+
+impl Fates {
+    pub(super) fn add(&mut self, window: &Window, course: &Course<'_>, frame: impl Fn(FrameNo) -> FrameRef) {
+        let (first, second) = (course.first, 1 - course.first.min(1));
+        let tap = |side: usize| course.taps.get(side).copied().unwrap_or_default();
+        let Some(up) = window.tallies.get(first) else { return };
+        if up.common.is_none() {
+            return;
         }
-        let Some(flow) = finding.flow.and_then(|id| ledger.flow(id)) else { return true };
-        let Some(requests) = self.lost(&flow.src, &flow.dst, |row| row.lost_by_kind.requests) else { return true };
-        let answers = |row: &TapReport| row.lost.unwrap_or_default() - row.lost_by_kind.requests;
-        let Some(answers) = self.lost(&flow.dst, &flow.src, answers) else { return true };
-        if finding.code == EITHER {
-            let certain = flow.story.as_ref().is_some_and(|story| story.lost_acks != 0);
-            if !certain {
-                if requests + answers == 0 {
-                    return false;
-                }
-                let road = road(&flow);
-                finding.title = format!("lost between the taps: {requests} requests, {answers} answers: {road}");
-            }
-        }
-        let evidence = std::mem::take(&mut finding.evidence);
-        finding.evidence =
-            evidence.with("requests_lost_between_taps", requests).with("answers_lost_between_taps", answers);
-        true
+        let kinds = &course.row.lost_by_kind;
+        // What cannot be said of a packet, which flow it was of (damaged beyond recognition), the row has taken off.
+        let requests = up.requests.lost(course.missed).min(kinds.requests);
+        let answers = up.answers.lost(course.missed).min(kinds.responses + kinds.acks + kinds.naks);
+        let covered = [first, second].map(|side| {
+            let tally = window.tallies.get(side).filter(|tally| tally.outside != 0)?;
+            let [from, to] = tally.common?;
+            let [lost, last] = tally.lost.unwrap_or([from, to]);
+            Some([from.min(lost), to.max(last)].map(i64::cast_unsigned))
+        });
+        let fate = Fate {
+            from: tap(first),
+            to: tap(second),
+            ordered: course.row.direction_by != DirectionBy::Unknown,
+            known: course.row.lost.is_some(),
+            requests,
+            answers,
+            covered,
+            first: if requests == 0 { Vec::new() } else { up.first.iter().map(|&f| frame(f)).collect() },
+            lost_ns: up.lost.filter(|_| requests != 0).map(|span| span.map(i64::cast_unsigned)),
+            outage: up.outage.as_deref().filter(|_| requests + answers != 0).map(|o| OutageReport::of(o, frame)),
+        };
+        self.0.entry(Name::of_key(&window.key)).or_default().push(fate);
+    }
+}
+
+/// Packets of a flow that were lost between two neighbouring taps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) from: String,
+    pub(crate) to: String,
+    pub(crate) lost: u64,
+}
+
+/// What the taps tell about the requests of a flow, and about what answers them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Told {
+    /// Requests lost between the taps.
+    pub(crate) requests: u64,
+    /// Answers lost between the taps; `None` where the taps do not cover them.
+    pub(crate) answers: Option<u64>,
+    /// Another tap saw these requests before this one did.
+    pub(crate) before: bool,
+    /// Another tap saw them after this one.
+    pub(crate) behind: bool,
+    /// Where requests were lost.
+    pub(crate) places: Vec<Place>,
+    /// Where answers were lost.
+    pub(crate) places_back: Vec<Place>,
+    /// Of requests lost right behind this tap: the first ones.
+    pub(crate) first: Vec<FrameRef>,
+    /// When they were lost.
+    pub(crate) lost_ns: Option<[u64; 2]>,
+    /// The longest row of losses right behind this tap.
+    pub(crate) outage: Option<OutageReport>,
+    /// The time that the taps cover, where that is not all of the flow.
+    pub(crate) covered: Option<[u64; 2]>,
+}
+
+impl Told {
+    /// Whether the taps cover all of the flow.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.covered.is_none()
     }
 
-    /// The most that was lost from one host to another between any two taps; `None` where that is not known.
-    fn lost(&self, src: &str, dst: &str, count: impl Fn(&TapReport) -> u64) -> Option<u64> {
-        let rows = self.rows.iter().filter(|row| row.src == src && row.dst == dst);
-        rows.map(|row| row.lost.map(|_| count(row))).reduce(|a, b| Some(a?.max(b?)))?
+    /// Whether what happened then lies in the time that the taps cover.
+    pub(crate) fn covers(&self, first_ns: u64, last_ns: u64) -> bool {
+        self.covered.is_none_or(|[from, to]| from <= first_ns && last_ns <= to)
     }
+}
+
+/// What one tap can know of the others.
+#[derive(Debug)]
+pub(crate) struct Beside<'a> {
+    between: &'a Between,
+    tap: usize,
+    /// Queue pair numbers with several lives, which the comparison does not tell apart.
+    reused: BTreeSet<Name>,
+}
+
+impl<'a> Beside<'a> {
+    /// Of the tap with this index, which saw these flows.
+    pub(crate) fn of(between: &'a Between, tap: usize, flows: impl Iterator<Item = FlowReport>) -> Self {
+        let reused = flows.filter(|flow| flow.epoch != 0).map(|flow| Name::of(&flow)).collect();
+        Self { between, tap, reused }
+    }
+
+    /// What the taps tell about a flow that asks and the one that answers it; `None` where they do not tell.
+    pub(crate) fn told(&self, flow: &FlowReport, back: Option<&FlowReport>) -> Option<Told> {
+        let fates = self.fates(flow)?;
+        let requests = most(fates, |fate| fate.requests)?;
+        let mine = |fate: &&Fate| fate.ordered && fate.from == self.tap;
+        let here = fates.iter().filter(mine).max_by_key(|fate| fate.requests).filter(|fate| fate.requests != 0);
+        let back = back.and_then(|back| self.fates(back));
+        Some(Told {
+            requests,
+            answers: back.and_then(|fates| most(fates, |fate| fate.answers)),
+            before: fates.iter().any(|fate| fate.ordered && fate.to == self.tap),
+            behind: fates.iter().any(|fate| mine(&fate)),
+            places: self.places(fates, |fate| fate.requests),
+            places_back: back.map(|fates| self.places(fates, |fate| fate.answers)).unwrap_or_default(),
+            first: here.map(|fate| fate.first.clone()).unwrap_or_default(),
+            lost_ns: here.and_then(|fate| fate.lost_ns),
+            outage: here.and_then(|fate| fate.outage.clone()),
+            covered: self.covered(fates),
+        })
+    }
+
+    fn fates(&self, flow: &FlowReport) -> Option<&'a [Fate]> {
+        let name = Name::of(flow);
+        let fates = self.between.fates.0.get(&name)?;
+        // Of several lives nobody knows whose losses they are, unless there are none.
+        let clear = !self.reused.contains(&name) || fates.iter().all(|fate| fate.requests + fate.answers == 0);
+        clear.then_some(fates)
+    }
+
+    /// Of every two neighbours, with what was lost between them.
+    fn places(&self, fates: &[Fate], lost: impl Fn(&Fate) -> u64) -> Vec<Place> {
+        let known = |from: usize, to: usize| fates.iter().any(|f| f.ordered && (f.from, f.to) == (from, to));
+        let between = |f: &Fate| fates.iter().any(|g| g.from == f.from && g.to != f.to && known(g.to, f.to));
+        let name = |tap: usize| self.between.names.get(tap).cloned().unwrap_or_default();
+        let neighbours = fates.iter().filter(|f| lost(f) != 0 && !between(f));
+        neighbours.map(|f| Place { from: name(f.from), to: name(f.to), lost: lost(f) }).collect()
+    }
+
+    fn covered(&self, fates: &[Fate]) -> Option<[u64; 2]> {
+        let mine = fates.iter().flat_map(|f| [f.from, f.to].into_iter().zip(f.covered));
+        let spans = mine.filter(|&(tap, _)| tap == self.tap).filter_map(|(_, span)| span);
+        spans.reduce(|[a, b], [from, to]| [a.max(from), b.min(to)])
+    }
+}
+
+/// The most between any two taps; `None` where it is not known which of two was passed first and so what was lost.
+fn most(fates: &[Fate], lost: impl Fn(&Fate) -> u64) -> Option<u64> {
+    fates.iter().map(|fate| fate.known.then(|| lost(fate))).reduce(|a, b| Some(a?.max(b?)))?
 }

@@ -107,7 +107,7 @@ impl Edge {
 
 /// What only one of two taps saw.
 #[derive(Clone, Debug)]
-pub(super) struct Told {
+pub(super) struct Only {
     /// By kind, of packets that the other tap saw no copy of.
     pub(super) absent: [u64; KINDS],
     /// By kind, of packets that the other tap saw fewer copies of.
@@ -131,25 +131,25 @@ pub(super) struct Told {
 
 /// The same, allocated where there is something to tell.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Alone(Option<Box<Told>>);
+pub(super) struct Alone(Option<Box<Only>>);
 
-static NOTHING: Told = Told::nothing();
+static NOTHING: Only = Only::nothing();
 
 impl Deref for Alone {
-    type Target = Told;
+    type Target = Only;
 
-    fn deref(&self) -> &Told {
+    fn deref(&self) -> &Only {
         self.0.as_deref().unwrap_or(&NOTHING)
     }
 }
 
 impl DerefMut for Alone {
-    fn deref_mut(&mut self) -> &mut Told {
-        self.0.get_or_insert_with(|| Box::new(Told::nothing()))
+    fn deref_mut(&mut self) -> &mut Only {
+        self.0.get_or_insert_with(|| Box::new(Only::nothing()))
     }
 }
 
-impl Told {
+impl Only {
     const fn nothing() -> Self {
         Self {
             absent: [0; KINDS],

@@ -7,6 +7,7 @@ use rocetop_parsers::{Nanos, Psn};
 use super::align::{Group, assign, in_step};
 use super::reads::Reads;
 use super::sight::{Identity, Kind, Sight};
+use super::tally::Tally;
 use super::way::{Copies, Edge, Run};
 use crate::flow::Key;
 use crate::flow::headers::Place;
@@ -48,6 +49,7 @@ pub(super) struct Window {
     /// What was seen at one tap alone and may lie outside of what the other captured.
     pub(super) edges: [Edge; 2],
     pub(super) runs: [Run; 2],
+    pub(super) tallies: [Tally; 2],
     /// Some packet of this tap was seen by the other.
     pub(super) started: [bool; 2],
     /// Where each tap saw it, if at several places, and the turn of the latest packet that this knows of.
@@ -83,6 +85,7 @@ impl Window {
             front: [0; 2],
             edges: Default::default(),
             runs: Default::default(),
+            tallies: Default::default(),
             started: [false; 2],
             mirrors: [None, None],
             looked_at: [0; 2],
@@ -166,17 +169,12 @@ impl Window {
             let at = Nanos(sight.at.cast_unsigned());
             if sight.turn > *looked_at {
                 if let Some(home) = latest.filter(|&home| mirror.is_none() && home != sight.place) {
-                    *mirror = Some(Box::new(Mirror::since(std::mem::take(&mut before), home, sight.frame.file())));
+                    *mirror = Some(Box::new(Mirror::since(std::mem::take(&mut before), home)));
                 }
                 if let Some(mirror) = mirror {
-                    sight.glance = mirror.add(Look {
-                        identity: sight.identity,
-                        at,
-                        place: sight.place,
-                        file: sight.frame.file(),
-                        numbered: sight.numbered,
-                        again: again && sight.numbered,
-                    });
+                    let Sight { identity, place, numbered, .. } = *sight;
+                    // Whether it is a copy is judged by all of the window, not by what was known then.
+                    (sight.glance, _) = mirror.add(Look { identity, at, place, numbered, again: again && numbered });
                 }
                 *looked_at = sight.turn;
             }

@@ -47,6 +47,12 @@ fn many_marks_that_nobody_passes_on() {
     writes(&mut tap, 400, 20);
     let seen = tap.finish();
     assert_eq!(seen.codes(Severity::Warning), ["RT020", "RT022"]);
+    // Notifications by address or port come on another queue pair.
+    let mut tap = Tap::default();
+    let (_, back) = writes(&mut tap, 400, 20);
+    tap.send(Way { qp: 99, sport: 0, ..back }, CNP, 0);
+    let seen = tap.finish();
+    assert_eq!((seen.codes(Severity::Warning), seen.found("RT022").severity), (vec!["RT020"], Severity::Info));
     // A notification by whoever it be, and it is passed on.
     let mut tap = Tap::default();
     writes(&mut tap, 400, 20);
@@ -145,7 +151,7 @@ fn pauses() {
     let found = seen.found("RT025");
     assert_eq!((found.severity, found.evidence.0[0].clone()), (Severity::Warning, ("frames", Value::Number(1))));
     assert_eq!(found.evidence.0[4], ("stopped_400g_ns", Value::Number(83_884)));
-    assert_eq!(found.title, "1 pause frames stopped priority 3 for 83 us at 400 Gb/s, 335 us at 100 Gb/s");
+    assert_eq!(found.title, "1 pause frame stopped priority 3: 83.9 us in all at 400 Gb/s, 336 us at 100 Gb/s");
 }
 
 #[test]

@@ -51,11 +51,12 @@ pub(crate) struct Way {
     pub(crate) sport: u16,
     pub(crate) ttl: u8,
     pub(crate) iface: u32,
-    pub(crate) file: u16,
+    /// Strand of files.
+    pub(crate) strand: u16,
 }
 
 pub(crate) const fn way(src: u8, dst: u8, qp: u32, sport: u16) -> Way {
-    Way { src, dst, qp, sport, ttl: 64, iface: 0, file: 0 }
+    Way { src, dst, qp, sport, ttl: 64, iface: 0, strand: 0 }
 }
 
 /// Requester 1 with QP 17, responder 2 with QP 19.
@@ -133,10 +134,11 @@ impl Tap {
         self.frame += 1;
         self.now += 10_000;
         Packet {
-            frame: FrameNo::new(way.file, self.frame),
+            frame: FrameNo::new(0, self.frame),
             at: Nanos(self.now),
             wire: Bytes(self.wire),
             iface: way.iface,
+            strand: way.strand,
             facts,
             icrc,
         }

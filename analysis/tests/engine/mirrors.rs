@@ -71,8 +71,8 @@ fn two_taps_with_clocks_apart_are_counted_once() {
     let (out, back) = connection();
     let mut tap = Tap::default();
     // The second file's clock is late: whole messages pass before their copies come.
-    for file in 0..2 {
-        let (out, back) = (Way { file, ..out }, Way { file, ..back });
+    for strand in 0..2 {
+        let (out, back) = (Way { strand, ..out }, Way { strand, ..back });
         for psn in 0..500 {
             tap.send(out, WRITE_ONLY, psn).ack(back, psn, psn + 1);
         }
@@ -270,4 +270,100 @@ fn what_is_asked_and_answered_again_is_no_double() {
     let seen = tap.finish();
     assert_eq!(seen.totals.mirror_copies, 0);
     assert_eq!((seen.flows[0].requests.seen_again, seen.flows[1].responses.seen_again), (4, 32));
+}
+
+#[test]
+fn what_all_comes_after_the_same_time_is_doubled() {
+    // READs, whose answers no responder acknowledges. Far between, and one burst right behind the other.
+    for (count, lag) in [(40, 300_000), (40, 800), (12, 150_000)] {
+        let seen = seen_late(&bursts(count), true, lag, 0);
+        let r = &seen.flows[0].requests;
+        assert_eq!((seen.totals.mirror_copies, r.seen_again), (u64::from(16 * count), 0), "{lag}");
+    }
+    // Where all was over before the time had passed three times, a sender may have gone back.
+    assert_eq!(seen_late(&bursts(4), true, 150_000, 0).totals.mirror_copies, 0);
+    // Each after a time of its own: whoever asks again waits for what may be long or short.
+    let mut events = bursts(40);
+    events.extend(bursts(40).into_iter().map(|(at, asks, psn)| (at + 40_000 + u64::from(psn) * 700, asks, psn)));
+    let (out, back) = connection();
+    events.sort();
+    let mut tap = Tap::default();
+    for (at, asks, psn) in events {
+        tap.now = 1_000_000_000 + at;
+        if asks {
+            tap.read(out, psn, 1024)
+        } else {
+            tap.send(back, READ_ONLY, psn)
+        };
+    }
+    assert_eq!(tap.finish().totals.mirror_copies, 0);
+}
+
+#[test]
+fn one_way_alone_may_be_doubled() {
+    let (out, back) = connection();
+    let told = |answers: u64| {
+        let mut all: Vec<(u64, bool, u32)> = Vec::new();
+        for (at, asks, psn) in bursts(40) {
+            all.push((at, asks, psn));
+            if asks || answers != 0 {
+                all.push((at + if asks { 20_000 } else { answers }, asks, psn));
+            }
+        }
+        all.sort();
+        let mut tap = Tap::default();
+        for (at, asks, psn) in all {
+            tap.now = 1_000_000_000 + at;
+            if asks {
+                tap.send(out, WRITE_ONLY, psn)
+            } else {
+                tap.ack(back, psn, psn + 1)
+            };
+        }
+        tap.finish()
+    };
+    let seen = told(0);
+    assert_eq!((seen.totals.mirror_copies, seen.flows[0].requests.seen_again, seen.flows[1].acks), (320, 0, 320));
+    assert_eq!(told(20_000).totals.mirror_copies, 640);
+}
+
+#[test]
+fn one_sender_that_goes_back_is_not_doubled() {
+    // All of a window comes again after the same time, and the answers once.
+    let (out, back) = connection();
+    let mut tap = Tap::default();
+    let at = |tap: &mut Tap, now: u64| tap.now = 1_000_000_000 + now;
+    for psn in 0..200 {
+        at(&mut tap, u64::from(psn) * 300);
+        tap.send(out, WRITE_ONLY, psn);
+        if psn < 100 {
+            tap.ack(back, psn, psn + 1);
+        }
+    }
+    at(&mut tap, 59_900);
+    tap.nak(back, 100, 100);
+    for psn in 100..200 {
+        at(&mut tap, 70_000 + u64::from(psn) * 300);
+        tap.send(out, WRITE_ONLY, psn).ack(back, psn, psn + 1);
+    }
+    let seen = tap.finish();
+    assert_eq!((seen.totals.mirror_copies, seen.flows[0].requests.seen_again), (0, 100));
+}
+
+#[test]
+fn answers_that_say_the_same_again_are_no_doubles() {
+    // The answers alone: one NAK came to two places, and a run of repeats was answered packet by packet.
+    let (_, back) = connection();
+    let mut tap = Tap::default();
+    for psn in [2, 3, 3, 7, 10, 10, 14, 17] {
+        tap.now -= 8_000;
+        tap.nak(back, psn, 0);
+    }
+    for _ in 0..16 {
+        tap.now -= 8_000;
+        tap.ack(back, 49, 9);
+    }
+    let seen = tap.finish();
+    let flow = &seen.flows[0];
+    assert_eq!((seen.totals.mirror_copies, flow.acks, flow.naks.psn_sequence_error), (0, 16, 8));
 }

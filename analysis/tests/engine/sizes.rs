@@ -5,7 +5,7 @@ use rocetop_analysis::detect::Value;
 use rocetop_analysis::report::FrameRef;
 use rocetop_parsers::Facts;
 
-use crate::kit::{Tap, WRITE_FIRST, WRITE_LAST, WRITE_ONLY, Way, connection};
+use crate::kit::{READ_FIRST, READ_LAST, READ_MIDDLE, Seen, Tap, WRITE_FIRST, WRITE_LAST, WRITE_ONLY, Way, connection};
 
 /// ECT(0).
 const ECT: u8 = 2;
@@ -94,4 +94,35 @@ fn messages_are_measured_by_their_psns() {
     let seen = tap.finish();
     let size = seen.flows[0].story.as_ref().and_then(|story| story.message_size).unwrap();
     assert_eq!((size.count, size.min, size.mean, size.max), (3, 8, (8 + 2148 + 65_536) / 3, 65_536));
+}
+
+/// READs of 64 packets, one after the other or `out` at a time; the first response comes 20 us after the last request, and
+/// the others 10 us apart.
+fn long_reads(count: u32, out: u32) -> Seen {
+    let (there, back) = connection();
+    let mut tap = Tap::default();
+    for first in (0..count).step_by(out as usize) {
+        for n in first..first + out {
+            tap.read(there, 64 * n, 64 * 1024);
+        }
+        tap.wait(10_000);
+        for psn in 64 * first..64 * (first + out) {
+            let opcode = [READ_FIRST, READ_MIDDLE, READ_LAST][usize::from(psn % 64 > 0) + usize::from(psn % 64 > 62)];
+            tap.send(back, opcode, psn);
+        }
+    }
+    tap.finish()
+}
+
+#[test]
+fn a_read_is_complete_with_its_last_response() {
+    for count in [1, 2, 10] {
+        let times = long_reads(count, 1).flows[0].story.as_ref().unwrap().message_ns;
+        assert_eq!((times.count, times.max), (u64::from(count), 650_000), "{count}");
+        assert!(times.p50 > 640_000, "{times:?}");
+    }
+    // Three at a time: from the first request, 10 us each, to the last response of its own.
+    let times = long_reads(3, 3).flows[0].story.as_ref().unwrap().message_ns;
+    assert_eq!((times.count, times.max), (3, 1_930_000), "{times:?}");
+    assert!(times.p50 > 1_200_000, "{times:?}");
 }

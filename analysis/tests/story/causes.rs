@@ -1,6 +1,7 @@
 //! Why a request was sent again.
 
 use rocetop_analysis::story::StoryReport;
+use rocetop_analysis::story::report::Recovery;
 use rocetop_parsers::Facts;
 use rocetop_parsers::ib::aeth::{Aeth, NakCode, Syndrome};
 
@@ -231,4 +232,68 @@ fn a_first_packet_that_is_late_is_asked_for_too() {
     assert_eq!((story.lost_before_tap, story.timeouts), (0, 0));
     assert_eq!((story.retransmissions.by_cause.nak, story.retransmissions.total), (4, 4));
     assert_eq!(story.near_evidence.naks_for_seen, 0);
+}
+
+#[test]
+fn a_timer_that_resumes_where_a_nak_was_served_is_a_timer() {
+    let sent = |at: u64, psns: std::ops::Range<u32>| psns.zip(at..).map(|(p, at)| (at, Step::Sent(p)));
+    let mut steps: Vec<(u64, Step)> = sent(0, 100..105).collect();
+    steps.extend([(5, Step::Ack(104)), (6, Step::Sent(106)), (7, Step::Nak(105))]);
+    steps.extend(sent(8, 107..110));
+    // Sent again and acknowledged; the first 105 comes late; the acknowledgements are lost on their way.
+    steps.extend(sent(22, 105..110));
+    steps.extend([(28, Step::Ack(109)), (41, Step::Sent(105))]);
+    let mut slow = steps.clone();
+    steps.extend(sent(1_000, 106..110));
+    steps.extend([(1_010, Step::Ack(109)), (1_020, Step::Sent(110)), (1_021, Step::Ack(110))]);
+    let story = told(&steps);
+    let by = &story.retransmissions.by_cause;
+    assert_eq!((by.nak, by.timeout, story.timeouts, story.retransmissions.total), (5, 4, 1, 9));
+    // What nobody had acknowledged may come from a sender that is slow.
+    slow.retain(|(at, _)| *at != 28);
+    slow.extend(sent(1_000, 106..110));
+    slow.extend([(1_010, Step::Ack(109)), (1_020, Step::Sent(110)), (1_021, Step::Ack(110))]);
+    let story = told(&slow);
+    let by = &story.retransmissions.by_cause;
+    assert_eq!((by.nak, by.timeout, story.timeouts, story.retransmissions.total), (9, 0, 0, 9));
+}
+
+#[test]
+fn one_packet_that_is_sent_again_is_no_habit() {
+    let mut steps: Vec<(u64, Step)> = (100..110).map(|p| (u64::from(p) - 100, Step::Sent(p))).collect();
+    steps.extend([(20, Step::Ack(102)), (23, Step::Nak(103)), (24, Step::Sent(103))]);
+    let again = |psns: std::ops::Range<u32>| psns.map(|p| (u64::from(p) - 80, Step::Sent(p)));
+    let ends = [(44, Step::Ack(109)), (45, Step::Sent(110)), (64, Step::Ack(110))];
+    let recovery = |more: &[(u64, Step)]| told(&[&steps, more].concat()).recovery;
+    assert_eq!(recovery(&[]), Recovery::Unknown);
+    assert_eq!(recovery(&ends[..1]), Recovery::Unknown);
+    assert_eq!(recovery(&ends), Recovery::Selective);
+    let back: Vec<_> = again(104..110).chain(ends).collect();
+    assert_eq!(recovery(&back), Recovery::GoBackN);
+    // It is cut short.
+    assert_eq!(recovery(&back[..3]), Recovery::GoBackN);
+}
+
+#[test]
+fn what_no_nak_names_may_have_been_missed_by_the_capture() {
+    // In a window of 40, one packet is lost, and what comes behind it is dropped by the responder, whatever the capture saw.
+    let told = |losses: u32| {
+        let mut steps = vec![(0, Step::Sent(99)), (1, Step::Ack(99))];
+        for n in 0..losses {
+            let (at, from) = (u64::from(n) * 1_000 + 10, 100 + n * 400);
+            let sent = |at, psns: std::ops::Range<u32>| psns.zip(at..).map(|(p, at)| (at, Step::Sent(p)));
+            steps.extend(sent(at, from + 1..from + 10));
+            steps.push((at + 2, Step::Nak(from)));
+            steps.extend(sent(at + 10, from + 11..from + 40));
+            steps.extend(sent(at + 60, from..from + 400));
+            steps.push((at + 461, Step::Ack(from + 399)));
+        }
+        steps.sort_by_key(|&(at, _)| at);
+        let story = told(&steps);
+        (story.lost_before_tap, story.lost_or_late, story.reordered)
+    };
+    assert_eq!(told(1), (1, 1, 0));
+    assert_eq!(told(2), (2, 2, 0));
+    // A network that is known to lose packets loses those, too.
+    assert_eq!(told(3), (6, 0, 0));
 }

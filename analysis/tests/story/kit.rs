@@ -56,7 +56,15 @@ impl Tap {
     pub(crate) fn add(&mut self, at: u64, facts: Facts) {
         self.frame += 1;
         let frame = FrameNo::new(0, self.frame);
-        self.engine.packet(&Packet { frame, at: Nanos(at), wire: Bytes(100), iface: 0, facts, icrc: Icrc::Ok });
+        self.engine.packet(&Packet {
+            frame,
+            at: Nanos(at),
+            wire: Bytes(100),
+            iface: 0,
+            strand: 0,
+            facts,
+            icrc: Icrc::Ok,
+        });
     }
 
     pub(crate) fn finish(self) -> Seen {

@@ -4,8 +4,8 @@
 //! counter then bring it back: five steps half of the way to where it was (fast recovery), then the target grows, slowly
 //! while only one of the two has gone on (additive), faster when both have (hyper increase).
 //!
-//! Its fixed points are in `validate`: N flows at a bottleneck settle at the marking probability that solves equation 13's
-//! balance, and at the queue that RED then needs.
+//! Its fixed points are in `validate`: N flows at a bottleneck settle at the marking probability at which the fluid
+//! model's cuts and rises are in balance, and at the queue that RED then needs.
 
 use super::{Algorithm, Cnp, Feedback, Path};
 use crate::units::{Bytes, Rate, Time};

@@ -56,7 +56,7 @@ impl Algorithm for Dctcp {
     fn new(settings: &Settings, path: &Path, _: Time) -> Self {
         let mtu = path.mtu.0 as u32;
         let start = settings.start.unwrap_or_else(|| path.bdp()).0.max(path.mtu.0);
-        // Alpha begins at one: the first mark halves (RFC 8257, 3.3).
+        // Alpha begins at one: the first mark halves (Linux: `dctcp_alpha_on_init`).
         let (window, left) = (start as f64, start);
         Self { line: path.line, mtu, window, alpha: 1.0, left, packets: 0, marked: 0, cut: false }
     }
@@ -78,7 +78,7 @@ impl Algorithm for Dctcp {
             let share = f64::from(self.marked) / f64::from(self.packets);
             self.alpha = (1.0 - settings.g) * self.alpha + settings.g * share;
         }
-        // The next round ends with the first packet that was sent after this one has (RFC 8257, 3.3, step 4).
+        // The next round ends with the first packet that was sent after this one has (RFC 8257, 3.3).
         self.left = ack.in_flight.0.saturating_add(1);
         (self.packets, self.marked, self.cut) = (0, 0, false);
     }

@@ -8,14 +8,19 @@
 //! paths rise faster.
 //!
 //! The published description gives no figures, and does not say what the global threshold `T_g` does, but that it is far
-//! below `T_d`. Here it is what calm means: while more than `T_g` of all packets are marked anywhere, no rate rises. Between the
-//! two thresholds rates stand still, so that a steady state needs no CNPs.
+//! below `T_d`. Here it is what calm means: when more than `T_g` of all packets came marked, wherever that was, no rate rises.
+//! Between the two thresholds rates stand still, and nobody sends CNPs.
 //!
-//! A share above `T_d` can only be told from enough packets. One of the five that a queue pair of 3 Gb/s gets through in 50 us
-//! is a fifth when marked, above any sensible `T_d`: noise would then send CNPs that the description does not mean. So the
-//! share is taken over a sample, or until the answer is certain: in a storm, where all are marked, after a tenth of that.
+//! Both shares can only be told from enough packets. One of the five that a queue pair of 3 Gb/s gets through in 50 us is a
+//! fifth when marked, above any sensible `T_d`: noise would then send CNPs that the description does not mean. And of
+//! twenty packets half the time none is marked where three in a hundred are: rates would go on rising far above `T_g`. So a
+//! receiver takes its share over a sample, or until the answer is certain: in a storm, where all are marked, after a tenth of that.
+//! A sender takes its own over a longer window, and knows before its end when there are too many.
+//!
+//! What stands still does not stay for ever. The sum of the rates is a little above what the port can send, the queue adds up the
+//! difference, and only a CNP takes it back. Each cut is `alpha P R`, so their number follows the slope: `validate` has it.
 
-use super::{Ack, Algorithm, Cnp, DOMAINS, Domains, Feedback, Loss, Path, domain, rate};
+use super::{Ack, Algorithm, Cnp, DOMAINS, Domains, Feedback, Loss, Path, above, domain, rate};
 use crate::units::{Rate, Time};
 
 /// What can be set. Values by domain are for the leaf, the spine, and all above.
@@ -29,8 +34,10 @@ pub struct Settings {
     pub global_ppm: u32,
     /// Over how long receivers measure, at least.
     pub window: Time,
-    /// Over how many packets they measure, at least, unless fewer make the answer certain.
+    /// Over how many packets shares are measured, at least, unless fewer make the answer certain.
     pub sample: u32,
+    /// Over how long senders measure whether it is calm.
+    pub global_window: Time,
     /// How long a domain must be silent before it rises, and between two rises.
     pub quiet: Time,
     /// The part of the path's bandwidth-delay product by which each silent time lets what is sent in it grow.
@@ -39,12 +46,13 @@ pub struct Settings {
     pub least: Rate,
 }
 
-crate::scenario::knobs!(Settings { alpha, above_ppm, global_ppm, window > 0, sample > 0, quiet > 0, gain, least > 0 });
+crate::scenario::knobs!(Settings { alpha, above_ppm, global_ppm, window > 0, sample > 0, global_window > 0, quiet > 0, gain, least > 0 });
 
 impl Default for Settings {
     /// All declared, none published: alpha 1/2, 1/4, 1/8 from the leaf on; a tenth of packets against a hundredth,
-    /// told from fifty packets; windows of 50 us and 55 us of silence, as DCQCN's timers are (SIGCOMM 2015); a 256th of
-    /// what the path holds, with which the storm of `validate` uses its ports best; a thousandth of 100 Gb/s.
+    /// told from fifty packets; windows of 50 us and 55 us of silence, as DCQCN's timers are (SIGCOMM 2015), ten windows for
+    /// calm; a 1024th of what the path holds, the slowest slope that fills the ports of `validate`'s storm within 60 ms; a
+    /// thousandth of 100 Gb/s.
     fn default() -> Self {
         Self {
             alpha: [0.5, 0.25, 0.125],
@@ -52,8 +60,9 @@ impl Default for Settings {
             global_ppm: 10_000,
             window: Time::us(50),
             sample: 50,
+            global_window: Time::us(500),
             quiet: Time::us(55),
-            gain: 1.0 / 256.0,
+            gain: 1.0 / 1024.0,
             least: Rate::mbps(100),
         }
     }
@@ -74,9 +83,13 @@ pub struct Hierarchical {
     line: Rate,
     step: f64,
     domains: [Domain; DOMAINS],
-    /// Packets acknowledged since the last rise was due, and marked ones among them.
+    /// Packets acknowledged in this window, and marked ones among them.
     packets: u32,
     marked: u32,
+    /// When the window ends.
+    end: Time,
+    /// What the last one said.
+    calm: bool,
 }
 
 impl Hierarchical {
@@ -93,7 +106,7 @@ impl Algorithm for Hierarchical {
         // A slope in proportion to the bandwidth-delay product: gain x BDP more in every silent time.
         let step = settings.gain * path.bdp().0 as f64 * 8.0 / settings.quiet.seconds();
         let domains = [Domain { rate: line, rise: Time::NEVER }; DOMAINS];
-        Self { line: path.line, step: step.min(line), domains, packets: 0, marked: 0 }
+        Self { line: path.line, step: step.min(line), domains, packets: 0, marked: 0, end: Time::ZERO, calm: true }
     }
 
     fn feedback(settings: &Settings) -> Feedback {
@@ -101,9 +114,15 @@ impl Algorithm for Hierarchical {
         Feedback { domains: Some(domains), ..Feedback::default() }
     }
 
-    fn on_ack(&mut self, _: &Settings, ack: &Ack<'_>) {
+    fn on_ack(&mut self, settings: &Settings, ack: &Ack<'_>) {
         self.packets = self.packets.saturating_add(ack.packets);
         self.marked = self.marked.saturating_add(ack.marked);
+        let certain = above(self.marked, self.packets.max(settings.sample), settings.global_ppm);
+        if certain || ack.now >= self.end {
+            self.calm = !above(self.marked, self.packets, settings.global_ppm);
+            self.end = ack.now + settings.global_window;
+            (self.packets, self.marked) = (0, 0);
+        }
     }
 
     fn on_cnp(&mut self, settings: &Settings, cnp: &Cnp) {
@@ -125,11 +144,9 @@ impl Algorithm for Hierarchical {
     }
 
     fn on_timer(&mut self, settings: &Settings, now: Time) {
-        let calm = u64::from(self.marked) * 1_000_000 <= u64::from(self.packets) * u64::from(settings.global_ppm);
-        (self.packets, self.marked) = (0, 0);
         let line = self.line.0 as f64;
         for domain in self.domains.iter_mut().filter(|domain| domain.rise <= now) {
-            if calm {
+            if self.calm {
                 domain.rate += self.step;
             }
             domain.rise = now + settings.quiet.max(Time(1));
@@ -149,7 +166,7 @@ mod tests {
     use super::super::tests::{ack, path};
     use super::*;
 
-    /// 100 Gb/s and 8 us hold 100 KB: a 256th of it in 55 us is 56.818182 Mb/s.
+    /// 100 Gb/s and 8 us hold 100 KB: a 1024th of it in 55 us is 14.204545 Mb/s.
     fn begin() -> (Settings, Hierarchical) {
         let settings = Settings::default();
         let path = path(Rate::gbps(100), Time::us(8), 1_000);
@@ -182,27 +199,47 @@ mod tests {
         control.on_timer(&settings, Time::us(65));
         assert_eq!((control.rate(), control.deadline()), (Rate::gbps(72), Time::us(75)));
         control.on_timer(&settings, Time::us(75));
-        assert_eq!((control.rate(), control.deadline()), (Rate(72_056_818_182), Time::us(120)));
+        assert_eq!((control.rate(), control.deadline()), (Rate(72_014_204_545), Time::us(120)));
+    }
+
+    /// Plays the ACKs of `packets`, the first `marked` of them marked, all at one time.
+    fn acks(settings: &Settings, control: &mut Hierarchical, now: Time, marked: u32, packets: u32) {
+        for n in 0..packets {
+            control.on_ack(settings, &Ack { now, marked: u32::from(n < marked), ..ack(1_000, Time::us(9)) });
+        }
     }
 
     #[test]
     fn between_the_thresholds_nothing_moves() {
         let (settings, mut control) = begin();
         control.on_cnp(&settings, &cnp(10, 1, 1_000_000));
-        // Two of a hundred: above the hundredth of the global threshold, below a domain's tenth.
-        for n in 0..100 {
-            control.on_ack(&settings, &Ack { marked: u32::from(n < 2), ..ack(1_000, Time::us(9)) });
+        acks(&settings, &mut control, Time::us(11), 0, 1);
+        // One of a hundred is what the global threshold allows; two are above it, and below a domain's tenth.
+        acks(&settings, &mut control, Time::us(12), 0, 99);
+        acks(&settings, &mut control, Time::us(13), 1, 1);
+        assert!(control.calm);
+        acks(&settings, &mut control, Time::us(14), 1, 1);
+        assert!(!control.calm, "two of 101, and the window of 500 us is not over");
+        for due in [65, 120, 175] {
+            control.on_timer(&settings, Time::us(due));
+            assert_eq!((control.rate(), control.deadline()), (Rate::gbps(50), Time::us(due + 55)));
         }
-        control.on_timer(&settings, Time::us(65));
-        assert_eq!((control.rate(), control.deadline()), (Rate::gbps(50), Time::us(120)));
-        control.on_timer(&settings, Time::us(120));
-        assert_eq!(control.rate(), Rate(50_056_818_182));
+        // Until a window has no more than one of a hundred.
+        acks(&settings, &mut control, Time::us(513), 0, 99);
+        control.on_timer(&settings, Time::us(230));
+        assert_eq!(control.rate(), Rate::gbps(50));
+        acks(&settings, &mut control, Time::us(514), 0, 1);
+        control.on_timer(&settings, Time::us(515));
+        assert_eq!(control.rate(), Rate(50_014_204_545));
+        // One of the first fifty is above it whatever the others are.
+        acks(&settings, &mut control, Time::us(516), 1, 1);
+        assert!(!control.calm);
     }
 
     #[test]
     fn at_line_rate_no_timer_is_left() {
         let (settings, mut control) = begin();
-        control.on_cnp(&settings, &cnp(10, 3, 4_000));
+        control.on_cnp(&settings, &cnp(10, 3, 900));
         control.on_timer(&settings, Time::us(65));
         assert_eq!((control.rate(), control.deadline()), (Rate::gbps(100), Time::NEVER));
     }

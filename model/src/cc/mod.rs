@@ -132,6 +132,11 @@ pub struct Domains {
     pub above_ppm: [u32; DOMAINS],
 }
 
+/// Whether more than so many parts of a million are marked.
+pub(crate) fn above(marked: u32, packets: u32, above_ppm: u32) -> bool {
+    u64::from(marked) * 1_000_000 > u64::from(above_ppm) * u64::from(packets)
+}
+
 /// The row of a tier among the domains.
 #[must_use]
 pub const fn domain(tier: u8) -> usize {

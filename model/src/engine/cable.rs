@@ -120,7 +120,7 @@ impl State {
         }
     }
 
-    /// Tells the other end which priorities to stop and which to let go: one frame speaks for all (IEEE 802.1Qbb).
+    /// Tells the other end which priorities to stop and which to let go: one frame speaks for all (IEEE 802.3, 31D.2).
     fn send_pause(&mut self, at: PortId) {
         let port = &mut self.ports[at];
         let said = port.due;

@@ -201,7 +201,7 @@ impl State {
             return false;
         }
         self.counters[at].broken += 1;
-        self.note_loss(at, id);
+        self.note_loss(id);
         let what = self.packets[id].what;
         if matches!(what, packet::What::Pause | packet::What::Credit) {
             self.deadlocks.told(at, false);

@@ -48,7 +48,7 @@ use crate::nic::receiver::{ClockId, Receiver};
 use crate::nic::selective::Repairs;
 use crate::nic::sender::Sender;
 use crate::nic::serve::Lists;
-use crate::observe::{NicCounters, Tape};
+use crate::observe::{Losses, NicCounters, Tape};
 use crate::rng::Rng;
 use crate::routing::{self, Router};
 use crate::switch::buffer::Pool;
@@ -142,6 +142,7 @@ pub(crate) struct State {
     /// Those of hosts, whose ports come first.
     pub(crate) nic_counts: Table<PortId, NicCounters>,
     pub(crate) tape: Tape,
+    pub(crate) losses: Losses,
     pub(crate) pauses: Pauses,
     pub(crate) stacks: telemetry::Stacks,
     pub(crate) voqs: Voqs,

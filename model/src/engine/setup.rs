@@ -17,7 +17,7 @@ use crate::nic::receiver::{ClockId, Receiver};
 use crate::nic::sender::{NO_FLOW, Sender};
 use crate::nic::serve::Lists;
 use crate::nic::{CnpPer, Recovery};
-use crate::observe::{NicCounters, Tape};
+use crate::observe::{Losses, NicCounters, Tape};
 use crate::rng::Rng;
 use crate::routing::{Key, Router};
 use crate::switch::buffer::Pool;
@@ -196,6 +196,7 @@ impl Simulation {
             counters: Table::filled(Tally::default(), ports.len()),
             nic_counts: Table::filled(NicCounters::default(), hosts),
             tape: Tape::default(),
+            losses: Losses::new(),
             stacks: Stacks::default(),
             voqs: Voqs::default(),
             deadlocks: Detector::new(&fabric),

@@ -15,11 +15,12 @@ const PORT: u16 = 100;
 
 /// Reads a flow file.
 ///
-/// Flows between the same hosts are given lanes of their own: that simulator makes a queue pair for each.
+/// Flows between the same hosts are given lanes of their own: that simulator makes a queue pair for each. None may name a host
+/// beyond the `hosts` of the fabric that the file is for.
 ///
 /// # Errors
 /// The first line that does not fit, and why.
-pub fn read(text: &str) -> Result<Workload, ReadError> {
+pub fn read(text: &str, hosts: u32) -> Result<Workload, ReadError> {
     let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
     let Some((line, first)) = lines.next() else {
         return Err(ReadError::new(1, "the file is empty; it begins with the number of flows"));
@@ -53,6 +54,10 @@ pub fn read(text: &str) -> Result<Workload, ReadError> {
         }
         if class > 7 {
             return Err(ReadError::new(line, format!("priority group {class}; there are 0 to 7")));
+        }
+        if let Some(HostId(host)) = [src, dst].into_iter().find(|host| host.0 >= hosts) {
+            let last = hosts.saturating_sub(1);
+            return Err(ReadError::new(line, format!("there is no host {host}; the fabric has hosts 0 to {last}")));
         }
         if src == dst || bytes.0 == 0 {
             return Err(ReadError::new(line, "a flow from a host to itself, or of no bytes"));
@@ -108,8 +113,8 @@ mod tests {
     #[test]
     fn reads_what_that_simulator_reads() {
         // The four flows of a file in its form.
-        let load =
-            read("4\n0 1 3 100 200000 2\n2 1 3 100 200000 2.0\n\n0 1 3 101 5 2.000000001\n3 0 5 100 1 2.5\n").unwrap();
+        let load = read("4\n0 1 3 100 200000 2\n2 1 3 100 200000 2.0\n\n0 1 3 101 5 2.000000001\n3 0 5 100 1 2.5\n", 4)
+            .unwrap();
         let flows = load.flows().rows();
         assert_eq!(flows[0], Flow::new(HostId(0), HostId(1), Bytes(200_000)).after(Time::SECOND.times(2)));
         assert_eq!((flows[2].after, flows[2].lane), (Time(2_000_000_001_000), 1));
@@ -131,12 +136,16 @@ mod tests {
             ("1\n0 1 3 100 5 0 0", 2, "six fields"),
             ("1\n0 1 9 100 5 0", 2, "group 9"),
             ("1\n0 1 3 70000 5 0", 2, "port"),
+            ("2\n0 1 3 100 5 0\n50 1 3 100 5 0", 3, "no host 50; the fabric has hosts 0 to 49"),
+            ("1\n0 -1 3 100 5 0", 2, "the destination is \"-1\""),
+            ("1\n0 1 3 100 -5 0", 2, "size in bytes is \"-5\""),
+            ("1\n0 1 3 100 5 -1", 2, "start"),
             ("1\n\n0 0 3 100 5 0", 3, "itself"),
             ("1\n0 1 3 100 99999999999999999999 0", 2, "size"),
             ("2\n0 1 3 100 5 2\n0 1 3 100 5 1", 3, "before"),
             ("18446744073709551615\n", 2, "there are 0"),
         ] {
-            let error = read(text).unwrap_err();
+            let error = read(text, 50).unwrap_err();
             assert_eq!(error.line, line, "{text:?}: {error}");
             assert!(error.to_string().contains(word), "{text:?}: {error}");
         }
@@ -164,16 +173,16 @@ mod tests {
             for (src, away, bytes, at) in list {
                 load.add(Flow::new(HostId(src), HostId((src + away) % 50), Bytes(bytes)).after(Time(at)));
             }
-            let load = read(&write(&load).unwrap_or_default()).ok().filter(|again| again.flows().len() == load.flows().len());
+            let load = read(&write(&load).unwrap_or_default(), 50).ok().filter(|again| again.flows().len() == load.flows().len());
             prop_assert!(load.is_some());
             let text = load.as_ref().map(|load| write(load).unwrap_or_default());
-            let again = text.as_deref().and_then(|text| read(text).ok());
+            let again = text.as_deref().and_then(|text| read(text, 50).ok());
             prop_assert_eq!(again.map(|load| load.flows().rows().to_vec()), load.map(|load| load.flows().rows().to_vec()));
         }
 
         #[test]
         fn no_text_breaks_it(text in "[0-9 .\\-\nx]{0,80}") {
-            let _ = read(&text);
+            let _ = read(&text, 50);
         }
     }
 }

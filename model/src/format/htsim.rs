@@ -59,6 +59,10 @@ impl<'t> Once<'t> {
 /// A file being read.
 #[derive(Default)]
 struct Reader {
+    /// Where each id of a connection stands.
+    ids: BTreeMap<u32, usize>,
+    /// Where each flow stands.
+    lines: Vec<usize>,
     nodes: Option<u32>,
     connections: Option<usize>,
     triggers: Option<usize>,
@@ -70,18 +74,19 @@ struct Reader {
 
 /// Reads a connection matrix.
 ///
-/// Connections between the same hosts are given lanes of their own: htsim makes a sender for each.
+/// Connections between the same hosts are given lanes of their own: htsim makes a sender for each. None may name a host beyond
+/// the file's nodes, nor beyond the `hosts` of the fabric that it is for.
 ///
 /// # Errors
 /// The first line that does not fit, and why.
-pub fn read(text: &str) -> Result<Matrix, ReadError> {
+pub fn read(text: &str, hosts: u32) -> Result<Matrix, ReadError> {
     let mut reader = Reader::default();
     let mut last = 0;
     for (line, text) in (1..).zip(text.lines()) {
         last = line;
         reader.line(line, text)?;
     }
-    reader.finish(last + 1)
+    reader.finish(last + 1, hosts)
 }
 
 impl Reader {
@@ -151,8 +156,12 @@ impl Reader {
                 }
                 "size" => bytes = Some(number(line, "the size in bytes", value)?),
                 "id" => {
-                    if number::<u32>(line, "the id", value)? == 0 {
+                    let id: u32 = number(line, "the id", value)?;
+                    if id == 0 {
                         return Err(ReadError::new(line, "an id of 0; htsim refuses it"));
+                    }
+                    if let Some(first) = self.ids.insert(id, line) {
+                        return Err(ReadError::new(line, format!("id {id} is the connection's of line {first}")));
                     }
                 }
                 "trigger" => starts_by = Some(number(line, "the trigger", value)?),
@@ -181,6 +190,7 @@ impl Reader {
             return Err(ReadError::new(line, format!("from host {} to itself", src.0)));
         }
         let lane = self.lanes.next(line, src, dst)?;
+        self.lines.push(line);
         let id = self.load.add(Flow::new(src, dst, Bytes(bytes)).after(after).lane(lane));
         if let Some(trigger) = starts_by {
             self.of(line, trigger).starts.push(id);
@@ -231,7 +241,7 @@ impl Reader {
         Ok(())
     }
 
-    fn finish(mut self, end: usize) -> Result<Matrix, ReadError> {
+    fn finish(mut self, end: usize, hosts: u32) -> Result<Matrix, ReadError> {
         let Some(nodes) = self.nodes else {
             return Err(ReadError::new(end, "no line says how many Nodes there are"));
         };
@@ -267,7 +277,10 @@ impl Reader {
                 }
             }
         }
-        self.load.check(nodes).map_err(|error| ReadError::new(end, error.to_string()))?;
+        self.load.check(nodes.min(hosts)).map_err(|error| {
+            let line = error.flow().and_then(|flow| self.lines.get(flow as usize));
+            ReadError::new(*line.unwrap_or(&end), error.to_string())
+        })?;
         Ok(Matrix { nodes, load: self.load })
     }
 }
@@ -352,7 +365,7 @@ mod tests {
         // The form of its gen_serial_alltoall.py: the second transfer of a host starts when its first is acknowledged.
         let text = "Nodes 16\nConnections 2\nTriggers 1\n0->1 id 1 start 0 size 2000 send_done_trigger 1\n\
                     0->2 id 2 trigger 1 size 3000\ntrigger id 1 oneshot\n";
-        let Matrix { nodes, load } = read(text).unwrap();
+        let Matrix { nodes, load } = read(text, 16).unwrap();
         assert_eq!(nodes, 16);
         assert_eq!(load.flows().rows()[1], Flow::new(HostId(0), HostId(2), Bytes(3_000)));
         let wait = load.waits()[0];
@@ -375,7 +388,17 @@ mod tests {
             ("Nodes 4\nConnections 1\n0->x start 0 size 5", 3, "destination"),
             ("Nodes 4\nConnections 1\n0->0 start 0 size 5", 3, "itself"),
             ("Nodes 4\nConnections 1\n0->1 start 0 size 5 colour 3", 3, "colour"),
-            ("Nodes 4\nConnections 1\n0->7 start 0 size 5", 4, "hosts 0 to 3"),
+            ("Nodes 4\nConnections 2\n0->7 start 0 size 5\n0->1 start 0 size 5", 3, "hosts 0 to 3"),
+            ("Nodes 99\nConnections 1\n0->16 start 0 size 5", 3, "hosts 0 to 15"),
+            ("Connections 2\n0->1 start 0 size 5\n4->0 start 0 size 5\nNodes 4", 3, "hosts 0 to 3"),
+            ("Nodes 4\nConnections 1\n-1->0 start 0 size 5", 3, "the source is \"-1\""),
+            ("Nodes 4\nConnections 1\n0->1 start 0 size -5", 3, "size in bytes is \"-5\""),
+            ("Nodes 4\nConnections 1\n0->1 start 0 size 18446744073709551616", 3, "whole number in range"),
+            ("Nodes 4\nConnections 1\n0->1 start -1 size 5", 3, "picoseconds"),
+            ("Nodes 4\nConnections 1\n0->1 start 18446744073709551616 size 5", 3, "picoseconds"),
+            ("Nodes 4\nConnections 2\n0->1 id 7 start 0 size 5\n2->3 id 7 start 0 size 5", 4, "line 3"),
+            ("Nodes 4\nConnections 1\nTriggers 1\n0->1 trigger 0 size 5\ntrigger id 1 oneshot", 4, "declared nowhere"),
+            ("Nodes 4\nTriggers 2\ntrigger id 1 oneshot\ntrigger id 1 oneshot", 4, "declared above"),
             ("Nodes 4\nConnections 1\n0->1 id 0 start 0 size 5", 3, "id of 0"),
             ("Nodes 4\nFailures 2", 2, "fabric"),
             ("Nodes 4\nConnections 1\n0->1 trigger 5 size 5", 3, "declared nowhere"),
@@ -389,16 +412,17 @@ mod tests {
             ("Nodes 4\nTriggers 1\ntrigger id 5 id 6 oneshot", 3, "id stands twice"),
             ("Nodes 4\nTriggers 1\ntrigger id 5 oneshot barrier count 1", 3, "stands twice"),
         ] {
-            let error = read(text).unwrap_err();
+            let error = read(text, 16).unwrap_err();
             assert_eq!(error.line, line, "{text:?}: {error}");
             assert!(error.to_string().contains(word), "{text:?}: {error}");
         }
         let circle = "Nodes 4\nConnections 2\nTriggers 2\n0->1 trigger 1 size 5 send_done_trigger 2\n\
                       1->0 trigger 2 size 5 send_done_trigger 1\ntrigger id 1 oneshot\ntrigger id 2 oneshot";
-        assert!(read(circle).unwrap_err().to_string().contains("for itself"));
+        let error = read(circle, 16).unwrap_err();
+        assert!(error.line == 4 && error.to_string().contains("for itself"), "{error}");
         let race = "Nodes 4\nConnections 3\nTriggers 1\n0->1 start 0 size 5 send_done_trigger 1\n\
                     1->0 start 0 size 5 send_done_trigger 1\n2->3 trigger 1 size 5\ntrigger id 1 oneshot";
-        assert!(read(race).unwrap_err().to_string().contains("barrier"));
+        assert!(read(race, 16).unwrap_err().to_string().contains("barrier"));
     }
 
     #[test]
@@ -414,7 +438,7 @@ mod tests {
                 Ok(text) => text,
                 Err(error) => panic!("{name}: {error}"),
             };
-            let again = read(&text).unwrap().load;
+            let again = read(&text, 16).unwrap().load;
             let sorted = |load: &Workload| {
                 let mut waits = load.waits().to_vec();
                 waits.retain(|wait| wait.until != Milestone::Started);
@@ -438,7 +462,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_breaks_it(text in "(Nodes|Connections|Triggers|trigger|id|size|start|barrier|count|[0-9]{1,4}|->|[ \n])*") {
-            let _ = read(&text);
+            let _ = read(&text, 16);
         }
     }
 }

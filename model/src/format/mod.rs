@@ -17,8 +17,8 @@ use crate::workload::{Flow, FlowId, Workload};
 pub struct Format {
     /// The name of its file.
     pub name: &'static str,
-    /// Reads a text.
-    pub read: fn(&str) -> Result<Workload, ReadError>,
+    /// Reads a text for a fabric of so many hosts.
+    pub read: fn(&str, u32) -> Result<Workload, ReadError>,
     /// Whether its files say the traffic class of each flow.
     pub classes: bool,
 }
@@ -26,7 +26,7 @@ pub struct Format {
 /// Every format, by the name of its file.
 pub const FORMATS: &[Format] = &[
     Format { name: "hpcc", read: hpcc::read, classes: true },
-    Format { name: "htsim", read: |text| htsim::read(text).map(|matrix| matrix.load), classes: false },
+    Format { name: "htsim", read: |text, hosts| htsim::read(text, hosts).map(|matrix| matrix.load), classes: false },
 ];
 
 impl Format {

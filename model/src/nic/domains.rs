@@ -1,6 +1,6 @@
 //! The receiver's part of hierarchical congestion control (SYSTEMS C5): which tier marks how much of a queue pair.
 
-use crate::cc::{DOMAINS, Domains, Feedback, domain};
+use crate::cc::{DOMAINS, Domains, Feedback, above, domain};
 use crate::engine::State;
 use crate::engine::packet::{Packet, QpId};
 use crate::table::Table;
@@ -27,13 +27,6 @@ impl Watches {
     }
 }
 
-impl Watch {
-    /// Whether a tier has marked more than so many parts of a million, whatever the rest of a sample would show.
-    fn above(&self, marked: u32, above_ppm: u32, sample: u32) -> bool {
-        u64::from(marked) * 1_000_000 > u64::from(above_ppm) * u64::from(self.packets.max(sample))
-    }
-}
-
 impl State {
     /// Counts a packet that has come, and closes the window if it can.
     pub(super) fn weigh(&mut self, at: PortId, packet: &Packet, domains: &Domains) {
@@ -47,14 +40,16 @@ impl State {
         if watch.end > self.now {
             return;
         }
+        // In a sample, whatever the rest of it would show.
         let seen = *watch;
+        let packets = seen.packets.max(domains.sample);
         let mut tiers = seen.marked.iter().zip(domains.above_ppm);
-        if seen.packets < domains.sample && !tiers.any(|(marked, above)| seen.above(*marked, above, domains.sample)) {
+        if seen.packets < domains.sample && !tiers.any(|(marked, most)| above(*marked, packets, most)) {
             return;
         }
         *watch = Watch { end: self.now + domains.window, ..Watch::default() };
-        for ((tier, marked), above) in (1..).zip(seen.marked).zip(domains.above_ppm) {
-            if seen.above(marked, above, domains.sample) {
+        for ((tier, marked), most) in (1..).zip(seen.marked).zip(domains.above_ppm) {
+            if above(marked, packets, most) {
                 let share = u64::from(marked) * 1_000_000 / u64::from(seen.packets);
                 self.send_cnp(at, packet.qp, tier, share as u32);
             }

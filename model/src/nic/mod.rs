@@ -58,7 +58,7 @@ pub struct Settings {
 
 impl Default for Settings {
     /// 4 KiB packets with an ACK each; CNPs in priority 6, one in 50 us for a queue pair (SIGCOMM 2015);
-    /// a time-out of 4.096 us x 2^14 = 67 ms and seven retries, as common libraries set them (IBTA).
+    /// a time-out of 4.096 us x 2^14 = 67 ms and seven retries, as common libraries set them (IBTA 9.7.6.1.3).
     fn default() -> Self {
         Self {
             mtu: Bytes(4096),

@@ -25,7 +25,7 @@ pub struct Receives {
 }
 
 impl Default for Receives {
-    /// 128 receives that are posted again after a microsecond (declared); a timer of 0.64 ms (code 12 of IBTA table 45) and
+    /// 128 receives that are posted again after a microsecond (declared); a timer of 0.64 ms (code 12 of IBTA table 46) and
     /// endless retries, as common libraries set them.
     fn default() -> Self {
         Self { posted: 128, refill: Time::us(1), timer: Time::us(640), retries: 7 }

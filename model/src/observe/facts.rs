@@ -40,6 +40,12 @@ const L3: usize = Ethernet::LEN;
 const BTH: usize = L3 + Ipv4::LEN + Udp::LEN;
 const ICRC: usize = 4;
 
+/// The address of a node, as frames have it.
+#[must_use]
+pub fn address_of(fabric: &Topology, node: NodeId) -> Addr {
+    fabric.switch(node).map_or_else(|| address(HostId(node.0)), switch_address)
+}
+
 /// The address of a switch.
 fn switch_address(switch: SwitchId) -> Addr {
     let [_, b, c, d] = (switch.0 + 1).to_be_bytes();
@@ -93,14 +99,13 @@ impl State {
         let (src, dst, dst_qp) = if there { (key.src, key.dst, key.qp) } else { (key.dst, key.src, receiver.back) };
         // The node that made it: a host, but for CNPs of switches.
         let node = if record.what == Frame::Cnp { NodeId(record.msn) } else { src.into() };
-        let maker = self.fabric.switch(node);
         let ecn = match record.what {
             Frame::Cnp => 0,
             _ if record.marked => CE,
             _ => ECT0,
         };
         let mut facts = Facts {
-            src: maker.map_or(address(src), switch_address),
+            src: address_of(&self.fabric, node),
             dst: address(dst),
             dst_qp,
             sport: key.sport,
@@ -134,7 +139,7 @@ impl State {
         facts
     }
 
-    /// The RNR NAK whose timer comes nearest to the one that is set (IBTA table 45).
+    /// The RNR NAK whose timer comes nearest to the one that is set (IBTA 9.7.5.2.8, table 46).
     fn not_ready(&self) -> Syndrome {
         let timer = self.settings.nic.receives.map_or(0, |receives| receives.timer.0 / Time::us(1).0);
         let off = |code: &u8| u64::from(rnr_timer_us(*code)).abs_diff(timer);
@@ -165,7 +170,7 @@ impl State {
         if !first || sends {
             return 0;
         }
-        // A RETH cannot tell of more than four gigabytes (IBTA 9.3.2).
+        // A RETH cannot tell of more than four gigabytes (IBTA 9.3.3.3: 32 bits).
         facts.dma_len = u32::try_from(flow.bytes).unwrap_or(u32::MAX);
         Reth::LEN
     }

@@ -6,14 +6,17 @@
 
 mod counters;
 mod facts;
+mod losses;
 mod places;
 mod series;
 mod tape;
 mod tree;
 
 pub use counters::{NicCounters, PortCounters};
+pub use facts::address_of;
+pub use losses::Losses;
 pub use places::{NoPlace, link_name, link_names, port_of};
 pub use series::{Levels, Point, PortWatch, Watch};
+pub use tape::Seen;
 pub(crate) use tape::Tape;
-pub use tape::{Lost, Seen};
 pub use tree::{Tree, Trees, Turn};

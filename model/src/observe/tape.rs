@@ -1,4 +1,4 @@
-//! Taps: every frame that passes one end of a cable, in both directions, and every frame that a switch drops.
+//! Taps: every frame that passes one end of a cable, in both directions.
 
 use rocetop_parsers::Facts;
 use rocetop_parsers::link::pause::Pause;
@@ -24,17 +24,6 @@ pub struct Seen {
     pub pause: Option<Pause>,
     /// Bytes of the frame as captures count them: without the FCS.
     pub wire_len: u32,
-}
-
-/// A frame that a switch had no room for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lost {
-    /// When it would have been queued, or was broken on its cable.
-    pub at: Time,
-    /// The port it had come in by.
-    pub ingress: PortId,
-    /// What `dissect` would have said of it there.
-    pub facts: Facts,
 }
 
 /// What a frame is, of those that a capture can have: credits belong to the link.
@@ -88,7 +77,6 @@ pub(crate) struct Tape {
     /// Whether there is any tap.
     pub(crate) on: bool,
     seen: Vec<Record>,
-    lost: Vec<Record>,
 }
 
 impl State {
@@ -97,14 +85,6 @@ impl State {
     pub(crate) fn see(&mut self, tap: PortId, from: PortId, id: PacketId, at: Time) {
         let record = self.record(tap, from, id, at);
         self.tape.seen.extend(record);
-    }
-
-    /// A frame that came in by `ingress` is dropped.
-    pub(crate) fn note_loss(&mut self, ingress: PortId, id: PacketId) {
-        if self.tape.on {
-            let record = self.record(ingress, self.ports[ingress].peer, id, self.now);
-            self.tape.lost.extend(record);
-        }
     }
 
     fn record(&self, tap: PortId, from: PortId, id: PacketId, at: Time) -> Option<Record> {
@@ -130,7 +110,7 @@ impl State {
 
 impl Simulation {
     /// Puts a tap at `port`'s end of its cable, before anything has been sent: frames of both directions are kept until
-    /// [`Simulation::seen`] takes them. From the first tap on, [`Simulation::lost`] knows what switches drop.
+    /// [`Simulation::seen`] takes them.
     pub fn tap(&mut self, port: PortId) {
         self.state.tape.on = true;
         self.state.ports[port].tapped = true;
@@ -146,13 +126,5 @@ impl Simulation {
             each(&self.state.seen(&record));
         }
         self.state.tape.seen = records;
-    }
-
-    /// Hands over the frames that switches have dropped since the last time, in the order of time.
-    pub fn lost(&mut self, mut each: impl FnMut(&Lost)) {
-        for record in std::mem::take(&mut self.state.tape.lost) {
-            let seen = self.state.seen(&record);
-            each(&Lost { at: seen.at, ingress: seen.tap, facts: seen.facts });
-        }
     }
 }

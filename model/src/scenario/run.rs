@@ -2,7 +2,7 @@
 
 use super::Scenario;
 use crate::engine::{FlowResult, Simulation, Status};
-use crate::observe::{Lost, Seen, Trees, Watch};
+use crate::observe::{Seen, Trees, Watch};
 use crate::units::Time;
 use crate::workload::{Flow, FlowId, Workload};
 
@@ -16,8 +16,6 @@ const CLEAR_TO_SEND: &str = "clear to send";
 pub trait Sink {
     /// A tap has seen a frame. Calls are in the order of time.
     fn seen(&mut self, _seen: &Seen) {}
-    /// A switch has dropped a frame, or a cable broken it. Known where there is any tap.
-    fn lost(&mut self, _lost: &Lost) {}
 }
 
 /// Nobody looks.
@@ -83,7 +81,6 @@ impl Run {
         let status = self.simulation.advance(target, CHUNK);
         let settled = status != Status::Done || self.simulation.settle(target, CHUNK);
         self.simulation.seen(|seen| sink.seen(seen));
-        self.simulation.lost(|lost| sink.lost(lost));
         let turns = self.simulation.turns();
         self.trees.add(self.simulation.fabric(), &turns);
         let now = self.simulation.now();

@@ -366,12 +366,8 @@ fn file(keys: &Keys<'_>, format: &Format, fabric: &Topology, files: Files<'_>) -
         Ok(text) => text,
         Err(why) => return no(why),
     };
-    let load = match (format.read)(&text) {
-        Ok(load) => load,
-        Err(error) => return no(error.to_string()),
-    };
-    match load.check(fabric.hosts()) {
-        Ok(()) => Some(load),
+    match (format.read)(&text, fabric.hosts()) {
+        Ok(load) => Some(load),
         Err(error) => no(error.to_string()),
     }
 }

@@ -85,7 +85,7 @@ impl State {
         self.count.drops += 1;
         let ingress = self.packets[id].ingress;
         self.counters[ingress].drops += 1;
-        self.note_loss(ingress, id);
+        self.note_loss(id);
         self.packets.drop(id);
     }
 

@@ -49,7 +49,7 @@ pub struct Settings {
     pub scheduler: Scheduler,
     /// Priorities that change where frames turn down; `None`: frames keep theirs.
     pub lanes: Option<Lanes>,
-    /// How long a pause lasts unless it is said again, in quanta of 512 bit times (IEEE 802.3, 31B.2); `None`: until it is
+    /// How long a pause lasts unless it is said again, in quanta of 512 bit times (IEEE 802.3, annex 31D); `None`: until it is
     /// taken back.
     pub quanta: Option<u16>,
     /// The PFC watchdog.

@@ -40,14 +40,13 @@ pub fn evaluate(
     }
     let mut ids = Ids::default();
     let mut findings = Vec::new();
-    for ledger in ledgers {
+    for (tap, ledger) in ledgers.iter().enumerate() {
         all.ledger(ledger, ids);
         if all.needs_findings() {
-            let mut found = ledger.findings();
+            let mut found = ledger.findings_of(None, Some((between, tap)));
             if let Some(paths) = &found.paths {
                 all.part(Scope::Paths, &json(paths), &[]);
             }
-            between.tell(ledger, &mut found);
             found.list.iter_mut().for_each(|finding| ids.shift_finding(finding));
             findings.push(found);
         }

@@ -40,10 +40,10 @@ impl Over {
 pub(super) enum Condition {
     /// One of these bounds holds for the figure.
     Figure { figure: Figure, any_of: Vec<Bound> },
-    /// A queue pair number at either end of the connection.
-    Qpn(u32),
-    /// An address at either end.
-    Host(String),
+    /// One of these queue pair numbers at either end of the connection.
+    Qpn(Vec<u32>),
+    /// One of these addresses at either end.
+    Host(Vec<String>),
 }
 
 /// One expectation.
@@ -371,8 +371,8 @@ impl<'t> Parser<'t> {
                     let bounds: Vec<String> = any_of.iter().map(ToString::to_string).collect();
                     format!("{key} {}", bounds.join(" or "))
                 }
-                Condition::Qpn(qpn) => format!("{key} == {qpn}"),
-                Condition::Host(host) => format!("{key} == {host}"),
+                Condition::Qpn(any_of) => equal(&key, any_of),
+                Condition::Host(any_of) => equal(&key, any_of),
             });
             conditions.push(condition);
         }
@@ -380,16 +380,22 @@ impl<'t> Parser<'t> {
     }
 
     fn condition(&mut self, scope: Scope, key: &str, at: usize, value: &DeValue<'t>) -> Option<Condition> {
-        let single = literal(value);
+        let values: Vec<&DeValue<'_>> = match value.as_array() {
+            Some(all) => all.iter().map(Spanned::get_ref).collect(),
+            None => vec![value],
+        };
+        if values.is_empty() {
+            self.fault(at, format_args!("where: {key} is one of an empty list, which nothing is"));
+            return None;
+        }
+        let values = values.into_iter();
         match (scope, key) {
             (Scope::Flow, "qpn") => {
-                let number = single.and_then(|text| text.parse::<QpNumber>().ok());
-                if number.is_none() {
-                    self.fault(at, "\"qpn\" is a queue pair number: 0 to 16777215, or \"0x...\"");
-                }
-                number.map(|n| Condition::Qpn(n.number))
+                values.map(|value| self.queue_pair(at, value)).collect::<Option<_>>().map(Condition::Qpn)
             }
-            (Scope::Flow, "host") => self.address(key, at, &single.unwrap_or_default()).map(Condition::Host),
+            (Scope::Flow, "host") => {
+                values.map(|value| self.host(at, value)).collect::<Option<_>>().map(Condition::Host)
+            }
             _ => {
                 let figure = match self.names.find_in(scope, key) {
                     Ok(figure) => figure,
@@ -398,12 +404,26 @@ impl<'t> Parser<'t> {
                         return None;
                     }
                 };
-                let values: Vec<&DeValue<'_>> = match value.as_array() {
-                    Some(all) => all.iter().map(Spanned::get_ref).collect(),
-                    None => vec![value],
-                };
-                let any_of = values.into_iter().map(|value| self.bound(&figure, at, value)).collect::<Option<_>>()?;
+                let any_of = values.map(|value| self.bound(&figure, at, value)).collect::<Option<_>>()?;
                 Some(Condition::Figure { figure, any_of })
+            }
+        }
+    }
+
+    fn queue_pair(&mut self, at: usize, value: &DeValue<'_>) -> Option<u32> {
+        let number = literal(value).and_then(|text| text.parse::<QpNumber>().ok());
+        if number.is_none() {
+            self.fault(at, "\"qpn\" is a queue pair number: 0 to 16777215, or \"0x...\"; or a list of them");
+        }
+        number.map(|n| n.number)
+    }
+
+    fn host(&mut self, at: usize, value: &DeValue<'_>) -> Option<String> {
+        match literal(value) {
+            Some(text) => self.address("host", at, &text),
+            None => {
+                self.fault(at, "\"host\" is an address, or a list of them");
+                None
             }
         }
     }
@@ -444,6 +464,12 @@ impl<'t> Parser<'t> {
             }
         }
     }
+}
+
+/// How a condition reads that is one of several values.
+fn equal(key: &str, any_of: &[impl fmt::Display]) -> String {
+    let equal: Vec<String> = any_of.iter().map(|value| format!("== {value}")).collect();
+    format!("{key} {}", equal.join(" or "))
 }
 
 /// A value as it would stand behind an operator.

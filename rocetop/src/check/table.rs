@@ -11,11 +11,11 @@ const TITLE: usize = 40;
 /// Widest column of what was wanted.
 const WANTED: usize = 14;
 
-/// Writes the table.
+/// Writes the table. `whole` says whether the captures were read to their ends.
 ///
 /// # Errors
 /// Those of the writer.
-pub fn write(out: &mut impl Write, judged: &[(&Expectation, &Verdict)]) -> io::Result<()> {
+pub fn write(out: &mut impl Write, judged: &[(&Expectation, &Verdict)], whole: bool) -> io::Result<()> {
     let widest = |column: fn(&Expectation, &Verdict) -> usize, head: usize, most: usize| {
         let fitting = judged.iter().map(|(e, v)| column(e, v)).filter(|&width| width <= most);
         fitting.max().unwrap_or(0).max(head)
@@ -54,5 +54,10 @@ pub fn write(out: &mut impl Write, judged: &[(&Expectation, &Verdict)]) -> io::R
         (0, _) => page.words(GOOD, "", &format!("All {all} expectations hold.")),
         (_, 1) => page.words(BAD, "", "The expectation does not hold."),
         (failed, _) => page.words(BAD, "", &format!("{} of {all} expectations do not hold.", count(failed as u64))),
+    }?;
+    if whole {
+        Ok(())
+    } else {
+        page.words(BAD, "", "A capture is not complete: this is about what could be read of it.")
     }
 }

@@ -82,12 +82,17 @@ fn ratio<'f>(share: &'static Share, part: &Value) -> Found<'f> {
 pub(super) fn selected(select: &[Condition], part: &Value, family: &[Value]) -> bool {
     select.iter().all(|condition| match condition {
         Condition::Figure { figure, any_of } => values(figure, part).iter().any(|found| fits(found, any_of)),
-        Condition::Qpn(qpn) => {
-            let end = |flow: &Value| ["dst_qp", "src_qp"].iter().any(|f| flow.get(f).is_some_and(|v| v == *qpn));
-            family.iter().any(end)
-        }
-        Condition::Host(host) => ["src", "dst"].iter().any(|f| part.get(f).is_some_and(|v| v == host.as_str())),
+        Condition::Qpn(any_of) => family.iter().any(|flow| is_one_of(flow, ["dst_qp", "src_qp"], any_of)),
+        Condition::Host(any_of) => is_one_of(part, ["src", "dst"], any_of),
     })
+}
+
+/// Whether one of these fields has one of these values.
+fn is_one_of<T>(part: &Value, fields: [&str; 2], any_of: &[T]) -> bool
+where
+    Value: PartialEq<T>,
+{
+    fields.iter().filter_map(|field| part.get(field)).any(|value| any_of.iter().any(|wanted| value == wanted))
 }
 
 fn fits(found: &Found<'_>, any_of: &[Bound]) -> bool {

@@ -46,7 +46,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE.pcapng")]
     write: Option<PathBuf>,
 
-    /// Show at most this many connections in the text report
+    /// Show at most this many connections, and as many findings, in the text report
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(super) top: usize,
 
@@ -104,7 +104,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let ledger = Ledger::new(&outcome.engine, names);
     let chosen = args.chosen();
-    let found = chosen.findings(&ledger);
+    let found = chosen.findings(&ledger, None);
     args.tell_unmatched(std::slice::from_ref(&ledger));
     print(args, &outcome, &ledger, &found, &chosen, again).or_else(quiet_pipe).context("cannot write the report")?;
     if let Some(target) = target {

@@ -75,6 +75,9 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         expectations.extend(check::read(path)?);
     }
     if let Some(path) = &args.junit {
+        if path.as_os_str() == "-" {
+            bail!("--junit needs a file: the table goes to standard output");
+        }
         for files in [args.input.files.as_slice(), args.expect.as_slice()] {
             if let Some(read) = is_read(path, files) {
                 bail!("{} is {}, which is read: --junit needs another file", path.display(), read.display());
@@ -96,17 +99,18 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         let written = junit::write(&mut out, &judged, captures).and_then(|()| out.flush());
         written.with_context(|| format!("cannot write {name}"))?;
     }
-    print(&judged).or_else(quiet_pipe).context("cannot write the table")?;
-    Ok(match (captures.iter().all(CaptureSummary::ended), verdicts.iter().all(|v| v.holds)) {
+    let whole = captures.iter().all(CaptureSummary::ended);
+    print(&judged, whole).or_else(quiet_pipe).context("cannot write the table")?;
+    Ok(match (whole, verdicts.iter().all(|v| v.holds)) {
         (false, _) => Exit::Incomplete,
         (true, false) => Exit::Found,
         (true, true) => Exit::Clean,
     })
 }
 
-fn print(judged: &[(&Expectation, &Verdict)]) -> io::Result<()> {
+fn print(judged: &[(&Expectation, &Verdict)], whole: bool) -> io::Result<()> {
     let mut out = BufWriter::new(anstream::stdout().lock());
-    table::write(&mut out, judged)?;
+    table::write(&mut out, judged, whole)?;
     out.flush()
 }
 

@@ -12,7 +12,7 @@ use crate::report::text::page::{DIM, HEAD, PLAIN, Page};
 /// Explain a finding by its code, or list all of them
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Code of a finding, such as RT001, or its name
+    /// Code of a finding, such as RT001 or 1, or its name
     code: Option<String>,
 }
 
@@ -47,9 +47,11 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     Ok(Exit::Clean)
 }
 
-/// By code or name; the error names the nearest.
+/// By code, its number or name; the error names the nearest.
 fn find(text: &str) -> anyhow::Result<&'static Rule> {
-    if let Some(rule) = rule(text).or_else(|| RULES.iter().find(|r| r.name.eq_ignore_ascii_case(text))) {
+    let number = || rule(&format!("RT{:03}", text.parse::<u16>().ok()?));
+    if let Some(rule) = rule(text).or_else(number).or_else(|| RULES.iter().find(|r| r.name.eq_ignore_ascii_case(text)))
+    {
         return Ok(rule);
     }
     let word = nearest(text, RULES.iter().flat_map(|r| [r.code, r.name]));
@@ -141,7 +143,7 @@ mod tests {
 
     #[test]
     fn codes_and_names_in_any_case() {
-        for text in ["RT008", "rt008", "fatal_nak", "Fatal_NAK"] {
+        for text in ["RT008", "rt008", "fatal_nak", "Fatal_NAK", "8", "008"] {
             assert_eq!(find(text).unwrap().code, "RT008");
         }
     }

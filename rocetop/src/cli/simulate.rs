@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, bail, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
 use rocetop_model::observe::{link_name, port_of};
-use rocetop_model::scenario::{Fault, Faults, Run, Scenario};
+use rocetop_model::scenario::{Ended, Fault, Faults, Run, Scenario};
 use rocetop_model::topology::PortId;
 
 use super::input::listen;
@@ -73,10 +73,10 @@ one is t1s0-t2s1.1), seen at the end that is named first: hosts are h0, h1 and
 so on, the switches of tier 1 t1s0, t1s1. `rocetop analyze` reads what is saved.
 Frames cut by --snaplen keep their length; their ICRC cannot be told.
 
-Exit codes: 0 the run went to its end, whatever became of the traffic, 2 usage
-or I/O error or a fault in the scenario, 3 it was interrupted: the report and
-the files are of what was played until then. The same scenario and seed give the
-same bytes.";
+Exit codes: 0 the run went to its end, or to its `until`, whatever became of the
+traffic, 2 usage or I/O error or a fault in the scenario, 3 it was interrupted,
+or its `hops` were used up: the report and the files are of what was played
+until then. The same scenario and seed give the same bytes.";
 
 /// A link and the file for its frames.
 #[derive(Clone, Debug)]
@@ -132,8 +132,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         captures.add(*port, create(path, args)?).with_context(|| format!("cannot write {}", path.display()))?;
     }
     play(&mut run, &mut captures, &stop);
-    let tapped = !scenario.taps.is_empty();
-    let (frames, lost) = captures.finish().map_err(|(port, error)| {
+    let frames = captures.finish().map_err(|(port, error)| {
         let file = taps.iter().find(|(tap, _)| *tap == port).map_or(Path::new(""), |(_, file)| file);
         anyhow::Error::new(error).context(format!("cannot write {}", file.display()))
     })?;
@@ -141,14 +140,16 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         let links: Vec<String> = taps.iter().map(|(port, _)| link_name(&scenario.fabric, *port)).collect();
         anstream::eprintln!("rocetop: {frames} frames of {} saved", links.join(", "));
     }
-    let report = Simulation::new(&scenario, &run, tapped.then_some(lost), args.series);
+    let report = Simulation::new(&scenario, &run, args.series);
     let done = format!("{} of {} flows done", report.totals.flows_done, report.totals.flows);
     print(args, &report).or_else(quiet_pipe).context("cannot write the report")?;
-    if run.ended().is_none() {
-        anstream::eprintln!("rocetop: interrupted after {} of simulated time, {done}", run.simulation().now());
-        return Ok(Exit::Incomplete);
-    }
-    Ok(Exit::Clean)
+    let cut = match run.ended() {
+        None => "interrupted",
+        Some(Ended::Hops) => "the scenario's hops ([run] hops) were used up",
+        Some(Ended::Done | Ended::Stuck | Ended::Deadlock | Ended::Time) => return Ok(Exit::Clean),
+    };
+    anstream::eprintln!("rocetop: {cut} after {} of simulated time, {done}", run.simulation().now());
+    Ok(Exit::Incomplete)
 }
 
 /// A fault with the name of the scenario's file before it, and its line.

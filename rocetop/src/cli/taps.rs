@@ -49,10 +49,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut between = std::mem::take(&mut taps.between);
     let ledgers = taps.ledgers();
     let chosen = args.chosen();
-    let mut found: Vec<Findings> = ledgers.iter().map(|ledger| chosen.findings(ledger)).collect();
-    for (ledger, found) in ledgers.iter().zip(&mut found) {
-        between.tell(ledger, found);
-    }
+    let beside = |tap| Some((&between, tap));
+    let found: Vec<Findings> =
+        ledgers.iter().enumerate().map(|(n, ledger)| chosen.findings(ledger, beside(n))).collect();
     if !chosen.is_all() {
         let ways: BTreeSet<_> =
             ledgers.iter().flat_map(|ledger| chosen.flows(ledger)).map(|flow| (flow.src, flow.dst)).collect();

@@ -93,6 +93,7 @@ pub fn watch(
                 ts: item.ts,
                 number: FrameNo::new(0, session.frames),
                 iface: lane as u32,
+                strand: 0,
                 link: post.interface.link_type.link(),
                 wire_len: item.wire_len,
                 bytes: item.bytes,

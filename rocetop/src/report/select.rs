@@ -5,9 +5,14 @@ use std::net::IpAddr;
 use std::str::FromStr;
 
 use rocetop_analysis::detect::Findings;
+use rocetop_analysis::engine::exchanges::ExchangeReport;
 use rocetop_analysis::report::FlowReport;
+use rocetop_analysis::taps::Between;
 use rocetop_analysis::{Ledger, Members};
 use rocetop_parsers::Addr;
+
+/// The queue pair of the general services, by which connection managers talk (IBTA 12.6).
+const MANAGERS: u32 = 1;
 
 /// A choice of connections: that of a flow, and those one of whose flows fits every other part that is given.
 #[derive(Clone, Debug, Default)]
@@ -27,21 +32,33 @@ impl Selection {
         self.flow.is_none() && self.qpn.is_none() && self.host.is_none()
     }
 
-    /// What was found about the chosen connections; what concerns the whole capture is told too, but where somebody asks
-    /// for one flow.
+    /// What was found about the chosen connections; what is about no connection is told where nothing is chosen. `taps` is
+    /// what was found between several taps, with the index of the one that this ledger is of.
     #[must_use]
-    pub fn findings(&self, ledger: &Ledger<'_>) -> Findings {
-        let mut found = ledger.findings_of(&|flows| self.fits(flows));
-        if self.flow.is_some() {
-            found.list.retain(|finding| finding.connection.is_some());
-        }
-        found
+    pub fn findings(&self, ledger: &Ledger<'_>, taps: Option<(&Between, usize)>) -> Findings {
+        let fits = |flows: &[FlowReport]| self.fits(flows);
+        ledger.findings_of((!self.is_all()).then_some(&fits), taps)
     }
 
     /// Whether the connection that has these flows is chosen.
     #[must_use]
     pub fn fits(&self, flows: &[FlowReport]) -> bool {
         self.flow.is_none_or(|id| flows.iter().any(|f| f.id == id)) && flows.iter().any(|f| self.matches(f))
+    }
+
+    /// Whether an exchange of connection managers is about what is chosen. Of a flow, whose connection has `flows`: what made
+    /// the connection, or what passed on it where it is the managers' own.
+    #[must_use]
+    pub fn concerns(&self, exchange: &ExchangeReport, flows: &[FlowReport]) -> bool {
+        let ends = [&exchange.requester, &exchange.responder];
+        let qps = [exchange.requester_qp, exchange.responder_qp];
+        let by_flow = |flow: &FlowReport| match &flow.cm {
+            Some(terms) => terms.exchange == exchange.id,
+            None => flow.dst_qp == MANAGERS && ends.contains(&&flow.src) && ends.contains(&&flow.dst),
+        };
+        self.qpn.as_ref().is_none_or(|q| qps.contains(&Some(q.number)))
+            && self.host.as_ref().is_none_or(|h| ends.contains(&&h.0))
+            && (self.flow.is_none() || flows.iter().any(by_flow))
     }
 
     /// The flows of the chosen connections, in the order of the connections.

@@ -5,17 +5,14 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use rocetop_model::engine::{FlowResult, Totals};
-use rocetop_model::observe::{NicCounters, PortCounters, link_names};
+use rocetop_model::observe::{NicCounters, PortCounters, address_of, link_names};
 use rocetop_model::scenario::{Ended, Run, Scenario};
 use rocetop_model::switch::Deadlock;
 use rocetop_model::table::Table;
-use rocetop_model::topology::{HostId, PortId};
+use rocetop_model::topology::{HostId, NodeId, PortId};
 use rocetop_model::units::Time;
 use rocetop_model::workload::{self, FlowId};
-use rocetop_parsers::Addr;
 use serde::Serialize;
-
-use crate::simulate::Drops;
 
 /// Name and version of the contract.
 pub const SCHEMA: &str = "rocetop.simulation/1";
@@ -42,8 +39,8 @@ pub struct Simulation {
     pub pause_trees: Vec<Tree>,
     /// Circles of queues that waited for each other.
     pub deadlocks: Vec<Circle>,
-    /// Packets that switches dropped and cables broke, by source and destination; null where no link was tapped.
-    pub lost: Option<Vec<LostOf>>,
+    /// Packets that switches dropped and cables broke, by who sent them to whom.
+    pub lost: Vec<LostOf>,
     /// Queues and rates over time; null unless asked for.
     pub series: Option<Series>,
 }
@@ -179,10 +176,14 @@ pub struct Tree {
     pub last_ns: u64,
 }
 
-/// Losses from one address to another.
+/// Losses from one node to another.
 #[derive(Debug, Serialize)]
 #[allow(missing_docs, reason = "each name says it")]
 pub struct LostOf {
+    /// The names of both: `h0`; `t1s0` for a switch that sent CNPs.
+    pub from: String,
+    pub to: String,
+    /// Their addresses.
     pub src: String,
     pub dst: String,
     pub packets: u64,
@@ -226,9 +227,9 @@ fn rate(bytes: u64, time: Time) -> Option<u64> {
 }
 
 impl Simulation {
-    /// What a run of `scenario` came to. `lost` is what its taps know of losses.
+    /// What a run of `scenario` came to.
     #[must_use]
-    pub fn new(scenario: &Scenario, run: &Run, lost: Option<Drops>, series: bool) -> Self {
+    pub fn new(scenario: &Scenario, run: &Run, series: bool) -> Self {
         let simulation = run.simulation();
         let flows: Vec<Flow> = flows(run);
         let names = link_names(simulation.fabric());
@@ -259,14 +260,7 @@ impl Simulation {
             nics: nics(run),
             pause_trees: trees(run, &names),
             deadlocks: circles(run),
-            lost: lost.map(|lost| {
-                let of = |((src, dst), packets): ((Addr, Addr), u64)| LostOf {
-                    src: src.to_string(),
-                    dst: dst.to_string(),
-                    packets,
-                };
-                lost.into_iter().map(of).collect()
-            }),
+            lost: lost(run),
             series: series.then(|| self::series(run, &names)),
         }
     }
@@ -384,6 +378,19 @@ fn nics(run: &Run) -> Vec<Nic> {
         retransmissions: counters.resent,
     };
     hosts.filter(|(_, counters)| *counters != NicCounters::default()).map(of).collect()
+}
+
+fn lost(run: &Run) -> Vec<LostOf> {
+    let simulation = run.simulation();
+    let fabric = simulation.fabric();
+    let of = |(&(from, to), &packets): (&(NodeId, HostId), &u64)| LostOf {
+        from: fabric.name(from),
+        to: fabric.name(to.into()),
+        src: address_of(fabric, from).to_string(),
+        dst: address_of(fabric, to.into()).to_string(),
+        packets,
+    };
+    simulation.losses().iter().map(of).collect()
 }
 
 fn trees(run: &Run, names: &Table<PortId, String>) -> Vec<Tree> {

@@ -92,7 +92,7 @@ pub fn write(
         parts.push(Part { tap, report, ids });
         ids.pass(ledger);
     }
-    findings.sort_by_key(|f| (std::cmp::Reverse(f.what.severity), f.what.first_ns, f.what.code));
+    findings.sort_by_cached_key(|f| f.what.rank());
     serde_json::to_writer(&mut *out, &Whole { captures, totals, parts, between, findings })?;
     out.write_all(b"\n")
 }

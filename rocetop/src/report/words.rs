@@ -38,6 +38,10 @@ pub(crate) fn remedy(episode: &EpisodeReport) -> Option<&'static str> {
 /// An episode in one sentence: what it was, and what was done about it.
 pub(crate) fn episode(episode: &EpisodeReport) -> String {
     match remedy(episode) {
+        // What asked for it is known, what had happened is not.
+        Some(remedy) if episode.kind == Kind::Unexplained => {
+            format!("{remedy}; from here nobody can tell what was lost")
+        }
         Some(remedy) => format!("{}; {remedy}", kind(episode.kind)),
         None => kind(episode.kind).to_owned(),
     }
@@ -46,4 +50,24 @@ pub(crate) fn episode(episode: &EpisodeReport) -> String {
 /// A range of PSNs: `PSN 7`, `PSN 7 to 9`.
 pub(crate) fn psns([from, to]: [u32; 2]) -> String {
     if from == to { format!("PSN {from}") } else { format!("PSN {from} to {to}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_of_a_repeat_and_what_is_not() {
+        let of = |kind, cause| {
+            let (frames, psn) = (Vec::new(), [7, 7]);
+            episode(&EpisodeReport { kind, cause, first_ns: 0, last_ns: 0, frames, psn, packets: 0, repeats: 1 })
+        };
+        assert_eq!(of(Kind::Unexplained, None), "seen again; from here nobody can tell why");
+        assert_eq!(of(Kind::Unexplained, Some(Cause::Unknown)), "seen again; from here nobody can tell why");
+        assert_eq!(
+            of(Kind::Unexplained, Some(Cause::Timeout)),
+            "sent again after a timeout; from here nobody can tell what was lost"
+        );
+        assert_eq!(of(Kind::LostOrLate, Some(Cause::Nak)), "lost or late behind the tap; sent again after a NAK");
+    }
 }

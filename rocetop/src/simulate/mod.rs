@@ -4,21 +4,17 @@
 
 pub mod frame;
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use rocetop_model::observe::{Lost, Seen, link_name};
+use rocetop_model::observe::{Seen, link_name};
 use rocetop_model::scenario::Sink;
 use rocetop_model::topology::{PortId, Topology};
-use rocetop_parsers::{Addr, Class, Nanos};
+use rocetop_parsers::Nanos;
 
 use crate::pcap::pcapng::write::{Packet, Writer};
 use crate::pcap::{Interface, LinkType};
 
-/// Packets that switches dropped and cables broke, by source and destination.
-pub type Drops = BTreeMap<(Addr, Addr), u64>;
-
-/// Where the frames of taps go, and what was lost.
+/// Where the frames of taps go.
 pub struct Captures<'a> {
     fabric: &'a Topology,
     snaplen: u32,
@@ -26,7 +22,6 @@ pub struct Captures<'a> {
     frame: Vec<u8>,
     /// The first fault of a writer: from then on nothing is written.
     fault: Option<(PortId, io::Error)>,
-    lost: Drops,
     frames: u64,
 }
 
@@ -34,7 +29,7 @@ impl<'a> Captures<'a> {
     /// No file yet. Frames are cut to `snaplen` bytes; 0 = whole.
     #[must_use]
     pub fn new(fabric: &'a Topology, snaplen: u32) -> Self {
-        Self { fabric, snaplen, files: Vec::new(), frame: Vec::new(), fault: None, lost: Drops::new(), frames: 0 }
+        Self { fabric, snaplen, files: Vec::new(), frame: Vec::new(), fault: None, frames: 0 }
     }
 
     /// Writes what the tap at `port` sees to `out`, as pcapng with time stamps in nanoseconds since the run's start.
@@ -56,18 +51,18 @@ impl<'a> Captures<'a> {
         self.fault.is_some()
     }
 
-    /// Ends the files; how many frames were written, and what was lost by source and destination.
+    /// Ends the files; how many frames were written.
     ///
     /// # Errors
     /// The first fault of any writer, and whose it was.
-    pub fn finish(self) -> Result<(u64, Drops), (PortId, io::Error)> {
+    pub fn finish(self) -> Result<u64, (PortId, io::Error)> {
         if let Some(fault) = self.fault {
             return Err(fault);
         }
         for (port, writer) in self.files {
             writer.finish().map_err(|error| (port, error))?;
         }
-        Ok((self.frames, self.lost))
+        Ok(self.frames)
     }
 }
 
@@ -90,13 +85,5 @@ impl Sink for Captures<'_> {
                 }
             }
         }
-    }
-
-    fn lost(&mut self, lost: &Lost) {
-        // A pause that a cut cable took went from nobody to nobody.
-        if lost.facts.class != Class::RoceV2 {
-            return;
-        }
-        *self.lost.entry((lost.facts.src, lost.facts.dst)).or_default() += 1;
     }
 }

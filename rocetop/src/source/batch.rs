@@ -33,6 +33,7 @@ struct Place {
     ts: Nanos,
     number: FrameNo,
     iface: u32,
+    strand: u16,
     link: Option<Link>,
     wire_len: u32,
     /// Index of the chunk; [`COPIED`] for a frame that lies across two.
@@ -81,10 +82,10 @@ impl Batch {
                 (COPIED, start)
             }
         };
-        let Frame { ts, number, iface, link, wire_len, bytes } = *frame;
+        let Frame { ts, number, iface, strand, link, wire_len, bytes } = *frame;
         let bytes = start as u32..(start + bytes.len()) as u32;
         self.bytes += bytes.len();
-        self.frames.push(Place { ts, number, iface, link, wire_len, chunk, bytes });
+        self.frames.push(Place { ts, number, iface, strand, link, wire_len, chunk, bytes });
     }
 
     /// Index of a chunk that is kept from now on.
@@ -103,14 +104,14 @@ impl Batch {
     /// The frames, in the order of the time line.
     pub fn frames(&self) -> impl Iterator<Item = Frame<'_>> {
         self.frames.iter().map(|place| {
-            let Place { ts, number, iface, link, wire_len, chunk, ref bytes } = *place;
+            let Place { ts, number, iface, strand, link, wire_len, chunk, ref bytes } = *place;
             let from = if chunk == COPIED {
                 Some(&self.copied[..])
             } else {
                 self.chunks.get(chunk as usize).map(|c| c.bytes())
             };
             let bytes = from.and_then(|from| from.get(bytes.start as usize..bytes.end as usize)).unwrap_or_default();
-            Frame { ts, number, iface, link, wire_len, bytes }
+            Frame { ts, number, iface, strand, link, wire_len, bytes }
         })
     }
 }

@@ -23,6 +23,8 @@ use rocetop_analysis::FrameNo;
 pub(crate) struct Reader {
     path: PathBuf,
     file: u16,
+    /// See [`Frame::strand`].
+    strand: u16,
     input: Input,
     decoder: Decoder,
     format: Option<Format>,
@@ -42,6 +44,7 @@ struct Place<'a> {
     ahead: &'a [u8],
     spot: Spot<'a>,
     file: u16,
+    strand: u16,
     ts: &'a mut Nanos,
     tally: &'a mut Tally,
 }
@@ -78,7 +81,8 @@ impl Place<'_> {
             ahead = behind;
             *left -= 1;
             let bytes = record.get(data).unwrap_or_default();
-            let frame = Frame { ts, number: FrameNo::new(self.file, tally.frames), iface, link, wire_len, bytes };
+            let (number, strand) = (FrameNo::new(self.file, tally.frames), self.strand);
+            let frame = Frame { ts, number, iface, strand, link, wire_len, bytes };
             each(frame, Spot { at, ..self.spot });
         };
         (*self.ts, *self.tally) = (ts, tally);
@@ -104,6 +108,7 @@ impl Reader {
         Ok(Self {
             path: path.to_owned(),
             file,
+            strand: 0,
             input,
             decoder: Decoder::new(format),
             format: known,
@@ -117,6 +122,11 @@ impl Reader {
         })
     }
 
+    /// The strand that its frames are part of.
+    pub(crate) fn set_strand(&mut self, strand: u16) {
+        self.strand = strand;
+    }
+
     /// See [`Input::share`].
     pub(crate) fn share(&mut self) -> Option<SharedFile> {
         self.input.share()
@@ -128,7 +138,8 @@ impl Reader {
         let mut left = most;
         while left > 0 {
             let (ahead, spot) = (self.input.ahead(), self.input.spot());
-            let place = Place { ahead, spot, file: self.file, ts: &mut self.ts, tally: &mut self.tally };
+            let (file, strand) = (self.file, self.strand);
+            let place = Place { ahead, spot, file, strand, ts: &mut self.ts, tally: &mut self.tally };
             let (used, step) = match &mut self.decoder {
                 Decoder::Classic(classic) => place.run(&mut left, |ahead| classic.step(ahead), &mut each),
                 Decoder::Pcapng(pcapng) => place.run(&mut left, |ahead| pcapng.step(ahead), &mut each),
@@ -185,6 +196,7 @@ impl Reader {
             ts: self.ts,
             number: FrameNo::new(self.file, self.tally.frames),
             iface: record.iface,
+            strand: self.strand,
             link: record.link,
             wire_len: record.wire_len,
             bytes: self.input.behind(record.used, record.data.start, record.data.end),

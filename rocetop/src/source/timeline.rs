@@ -43,6 +43,8 @@ struct Merge {
     current: Option<usize>,
     /// The next frames of all others, earliest on top.
     waiting: BinaryHeap<Reverse<(Nanos, usize)>>,
+    /// The file that each strand has come to; `None` where that is over.
+    strands: Vec<Option<usize>>,
     started: bool,
     /// A stop request has ended the reading of one.
     stopped: bool,
@@ -182,7 +184,7 @@ impl Timeline {
         if !self.merge.started {
             self.start();
         }
-        let Merge { current, waiting, stopped, .. } = &mut self.merge;
+        let Merge { current, waiting, strands, stopped, .. } = &mut self.merge;
         if let Some(i) = *current {
             let reader = self.readers.get_mut(i)?;
             if reader.advance() {
@@ -192,15 +194,22 @@ impl Timeline {
                     Some(mut top) if *top > next => {
                         let Reverse((_, other)) = std::mem::replace(&mut *top, next);
                         *current = Some(other);
+                        let reader = self.readers.get_mut(other)?;
+                        join(strands, other, reader);
+                        return Some(reader);
                     }
                     _ => {}
                 }
                 return self.readers.get((*current)?);
             }
             *stopped |= reader.is_stopped();
+            strands.iter_mut().filter(|on| **on == Some(i)).for_each(|on| *on = None);
         }
         *current = if *stopped { None } else { waiting.pop().map(|Reverse((_, i))| i) };
-        self.readers.get((*current)?)
+        let i = (*current)?;
+        let reader = self.readers.get_mut(i)?;
+        join(strands, i, reader);
+        Some(reader)
     }
 
     /// Bytes read so far and bytes to read in all, both as the files lie on disk. The latter is `None` where a pipe
@@ -234,4 +243,17 @@ impl Timeline {
     pub(crate) fn capacity(&self) -> usize {
         self.readers.iter().map(Reader::capacity).max().unwrap_or_default()
     }
+}
+
+/// File `i` goes on with the first strand whose file is over, if it has not begun yet.
+fn join(strands: &mut Vec<Option<usize>>, i: usize, reader: &mut Reader) {
+    if strands.contains(&Some(i)) {
+        return;
+    }
+    let free = strands.iter().position(Option::is_none).unwrap_or(strands.len());
+    match strands.get_mut(free) {
+        Some(strand) => *strand = Some(i),
+        None => strands.push(Some(i)),
+    }
+    reader.set_strand(free as u16);
 }

@@ -101,8 +101,9 @@ impl Bench {
         Ok(())
     }
 
-    /// By CPU on one thread, and by what a person waits for with what either does where nothing is said: rocetop uses
-    /// several threads then. Slow enough that one run of it must do.
+    /// By what a person waits for, with what either does where nothing is said: rocetop uses several threads then. By
+    /// CPU on one thread beside it, without a bound: an 80th of tshark's is less than tcpdump takes to read and write.
+    /// tshark is slow enough that one run of it must do.
     fn against_tshark(&mut self) -> Result<()> {
         let file = self.file(&SMALL)?;
         if !sh::has("tshark") {
@@ -114,7 +115,7 @@ impl Bench {
         let lines = [self.analyze(&file, &["--threads", "1"]), self.analyze(&file, &[])];
         if let [alone, ours] = interleaved(&lines, ROUNDS)?.as_slice() {
             let how = format!("{} / {} (--threads 1; tshark -n -r FILE, one run)", cpu(alone), cpu(&theirs));
-            self.row("CPU, small frames / tshark", ratio(alone, &theirs), "<= 0.0125", how);
+            self.row("CPU, small frames / tshark", ratio(alone, &theirs), "-", how);
             let [ours, theirs] = [ours, &theirs].map(|cost| cost.wall.as_secs_f64().max(1e-6));
             let how = format!("{theirs:.1} s / {ours:.3} s (tshark -n -r FILE, one run)");
             self.row("wall, tshark / small frames", format!("{:.0}", theirs / ours), ">= 80", how);

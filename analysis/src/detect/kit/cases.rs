@@ -5,6 +5,7 @@ use crate::engine::Grade;
 use crate::report::{ConnectionReport, FlowReport, FrameRef, NaksReport, RequestsReport, ResponsesReport};
 use crate::story::StoryReport;
 use crate::story::report::{Cause, EpisodeReport, Kind};
+use crate::taps::Told;
 
 /// When the flows of a case begin and end, and its capture ends.
 pub(in crate::detect) const FIRST: u64 = 0;
@@ -95,6 +96,15 @@ pub(in crate::detect) fn episode(kind: Kind, cause: Option<Cause>, first_ns: u64
 
 /// What a rule says about a connection of these flows, in a capture that ends then.
 pub(in crate::detect) fn findings_until(rule: &Rule, flows: &[FlowReport], end_ns: u64) -> Vec<Finding> {
+    judged(rule, flows, end_ns, &[])
+}
+
+/// What it says beside other taps, which tell this about the first flow.
+pub(in crate::detect) fn beside(rule: &Rule, flows: &[FlowReport], told: Told) -> Vec<Finding> {
+    judged(rule, flows, END, &[Some(told), None])
+}
+
+fn judged(rule: &Rule, flows: &[FlowReport], end_ns: u64, told: &[Option<Told>]) -> Vec<Finding> {
     let connection = ConnectionReport {
         id: 0,
         flows: flows.iter().map(|f| f.id).collect(),
@@ -102,7 +112,7 @@ pub(in crate::detect) fn findings_until(rule: &Rule, flows: &[FlowReport], end_n
     };
     let mut found = Vec::new();
     if let Judge::Connection(judge) = rule.judge {
-        judge(&Case { connection: &connection, flows, end_ns }, &mut |finding| found.push(finding));
+        judge(&Case { connection: &connection, flows, end_ns, told }, &mut |finding| found.push(finding));
     }
     assert!(found.iter().all(|f| f.title.len() <= 100 && !f.advice.is_empty()), "{found:?}");
     found

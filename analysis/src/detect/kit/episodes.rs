@@ -1,8 +1,9 @@
 //! Some episodes of a story, put together.
 
+use super::words::counted;
 use crate::report::FrameRef;
 use crate::story::StoryReport;
-use crate::story::report::EpisodeReport;
+use crate::story::report::{Cause, EpisodeReport};
 
 /// Frames that a finding names: enough to look at, few enough to read.
 const FRAMES: usize = 12;
@@ -43,6 +44,21 @@ impl Digest {
     }
 }
 
+/// All timeouts of a story, and in how many stalls they came: `6 timeouts in 1 stall`. `stalls` are the episodes that are
+/// told of; `None` where other timeouts are told elsewhere, so that nobody knows how many belong to these.
+pub(in crate::detect) fn timeouts(
+    story: &StoryReport,
+    stalls: u64,
+    told: impl Fn(&EpisodeReport) -> bool,
+) -> Option<String> {
+    let ours = |e: &EpisodeReport| e.cause != Some(Cause::Timeout) || told(e);
+    if story.more_episodes != 0 || !story.episodes.iter().all(ours) {
+        return None;
+    }
+    let timeouts = counted(story.timeouts, "timeout");
+    Some(if story.timeouts <= stalls { timeouts } else { format!("{timeouts} in {}", counted(stalls, "stall")) })
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::cases::episode;
@@ -64,5 +80,19 @@ mod tests {
         );
         assert_eq!(digest.frames, [1, 2, 3, 7].map(FrameRef::Place));
         assert_eq!(Digest::of(&story, |e| e.kind == Kind::AckLost), None);
+    }
+
+    #[test]
+    fn timeouts_come_in_stalls() {
+        let told = |e: &EpisodeReport| e.kind == Kind::RequestOrAckLost;
+        let stall = |kind| episode(kind, Some(Cause::Timeout), 0, &[1, 2]);
+        let mut story =
+            StoryReport { timeouts: 6, episodes: vec![stall(Kind::RequestOrAckLost)], ..StoryReport::default() };
+        assert_eq!(timeouts(&story, 1, told).as_deref(), Some("6 timeouts in 1 stall"));
+        assert_eq!(timeouts(&story, 7, told).as_deref(), Some("6 timeouts"));
+        story.timeouts = 1;
+        assert_eq!(timeouts(&story, 1, told).as_deref(), Some("1 timeout"));
+        story.episodes.push(stall(Kind::EarlyTimeout));
+        assert_eq!(timeouts(&story, 1, told), None);
     }
 }

@@ -1,16 +1,20 @@
 //! What detectors share: words for titles, episodes put together, the frame of a finding.
 
+mod between;
 mod episodes;
+mod finding;
 mod words;
 
 #[cfg(test)]
 pub(super) mod cases;
 
-pub(super) use self::episodes::Digest;
-pub(crate) use self::words::road;
-pub(super) use self::words::{count, counted, time};
+pub(super) use self::between::{lost_between, whereabouts};
+pub(super) use self::episodes::{Digest, timeouts};
+pub use self::finding::{Evidence, Finding, Severity, Value};
+pub(super) use self::words::road;
+pub(super) use self::words::{count, counted, part, time};
 
-use super::{Case, Evidence, Finding, Rule};
+use super::{Case, Rule};
 use crate::report::FlowReport;
 use crate::story::report::Near;
 

@@ -22,11 +22,21 @@ pub(in crate::detect) fn time(ns: u64) -> String {
     }
 }
 
+/// A part of so many things: `1 of 3 flows`, `all 3 flows`, `both flows`, `1 flow`.
+pub(in crate::detect) fn part(n: u64, all: u64, what: &str) -> String {
+    match all {
+        _ if n != all => format!("{} of {}", count(n), counted(all, what)),
+        1 => counted(all, what),
+        2 => format!("both {what}s"),
+        _ => format!("all {}", counted(all, what)),
+    }
+}
+
 /// Addresses longer than this leave no room for a sentence: the receiver alone is named then.
 const LONG: usize = 44;
 
 /// Where a flow goes: `10.9.1.1 -> 10.9.2.1 qp 20`.
-pub(crate) fn road(flow: &FlowReport) -> String {
+pub(in crate::detect) fn road(flow: &FlowReport) -> String {
     if flow.src.len() + flow.dst.len() > LONG {
         format!("-> {} qp {}", flow.dst, flow.dst_qp)
     } else {
@@ -56,6 +66,15 @@ mod tests {
     fn counts() {
         assert_eq!(count(1_637), "1,637");
         assert_eq!(counted(1, "NAK"), "1 NAK");
+    }
+
+    #[test]
+    fn parts() {
+        let part = |n, all| part(n, all, "flow");
+        assert_eq!(
+            [part(1, 3), part(3, 3), part(2, 2), part(1, 1)],
+            ["1 of 3 flows", "all 3 flows", "both flows", "1 flow"]
+        );
     }
 
     #[test]

@@ -154,7 +154,9 @@ fn selections() {
         // Either end of the connection: the peer's flow names the number.
         ("qpn = 19, src = '10.0.0.3'", "7"),
         ("qpn = '0x11'", "0"),
+        ("qpn = [99, '0x11']", "0"),
         ("host = '10.0.0.2'", "0"),
+        ("host = ['10.9.9.9', '10.0.0.2']", "0"),
         ("dst_qp = 99", "no flow is selected"),
         ("vlan.id = 7", "no flow is selected"),
     ] {

@@ -92,6 +92,14 @@ fn faults_have_their_lines() {
             "3: where: src = \"node-1\": not an address",
         ),
         ("[[expect]]\nthat = 'flow.acks > 0'\nwhere = { host = 7 }\n", "3: where: host = \"7\": not an address"),
+        (
+            "[[expect]]\nthat = 'flow.acks > 0'\nwhere = { host = ['10.0.0.1', {}] }\n",
+            "3: \"host\" is an address, or a list of them",
+        ),
+        (
+            "[[expect]]\nthat = 'flow.acks > 0'\nwhere = { src = [] }\n",
+            "3: where: src is one of an empty list, which nothing is",
+        ),
         ("[[expect]]\nthat = 'flow.acks > 0'\nwhere = { qpn = 16777216 }\n", "3: \"qpn\" is a queue pair number"),
         (
             "[[expect]]\nthat = 'flow.acks > 0'\nwhere = { dst_qp = 'x' }\n",

@@ -97,8 +97,8 @@ impl Raw {
         if let Some(filter) = &mut self.filter {
             self.whole.clear();
             [addresses, tag, rest].iter().for_each(|part| self.whole.extend_from_slice(part));
-            let (number, iface) = Default::default();
-            if !filter.passes(&Frame { ts, number, iface, link: self.link, wire_len, bytes: &self.whole }) {
+            let (number, iface, strand) = Default::default();
+            if !filter.passes(&Frame { ts, number, iface, strand, link: self.link, wire_len, bytes: &self.whole }) {
                 return false;
             }
         }

@@ -1,12 +1,13 @@
 //! What the detectors found, the worst first.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use rocetop_analysis::detect::Findings;
 use rocetop_analysis::{Finding, Severity};
 
 use super::Shown;
-use super::figures::{counted, duration};
+use super::figures::{count, counted, duration};
 use super::files::Files;
 use super::page::{BAD, DIM, HEAD, PLAIN, Page};
 
@@ -15,6 +16,14 @@ const FRAMES: usize = 6;
 
 /// Where the text of a finding starts: behind the code and the longest severity.
 const INDENT: &str = "                ";
+
+/// One of each kind before a second of the same, so that a capture full of one trouble does not hide another.
+fn in_turn(found: &Findings) -> Vec<&Finding> {
+    let mut codes = BTreeSet::new();
+    let (mut list, others): (Vec<_>, Vec<_>) = found.list.iter().partition(|finding| codes.insert(finding.code));
+    list.extend(others);
+    list
+}
 
 /// Writes as many findings as are to be `shown`, and how many there are beyond. `start` is the time of the capture's first frame.
 pub(super) fn write<W: Write>(
@@ -26,7 +35,7 @@ pub(super) fn write<W: Write>(
 ) -> io::Result<()> {
     let (most, ids) = (shown.top, shown.before.unwrap_or_default());
     let mut said = "";
-    for finding in found.list.iter().take(most) {
+    for finding in in_turn(found).into_iter().take(most) {
         page.gap()?;
         let mut here = finding.clone();
         ids.shift_finding(&mut here);
@@ -37,12 +46,20 @@ pub(super) fn write<W: Write>(
         }
         said = &finding.advice;
     }
-    let beyond = found.list.len().saturating_sub(most) as u64 + found.more.iter().map(|&(_, n)| n).sum::<u64>();
-    if beyond == 0 {
-        return Ok(());
-    }
+    let hidden = found.list.len().saturating_sub(most) as u64;
+    let gone: u64 = found.more.iter().map(|&(_, n)| n).sum();
+    let all = format!("--top {} or --json has", found.list.len());
+    let note = match (hidden, gone) {
+        (0, 0) => return Ok(()),
+        (1, 0) => format!("and 1 more finding; {all} it."),
+        (_, 0) => format!("and {}; {all} them.", counted(hidden, "more finding")),
+        (0, _) => {
+            format!("and {} that {} not kept.", counted(gone, "more finding"), if gone == 1 { "was" } else { "were" })
+        }
+        _ => format!("and {}; {all} all but {}.", counted(hidden + gone, "more finding"), count(gone)),
+    };
     page.gap()?;
-    page.words(DIM, "", &format!("and {}; --json has them, as far as they were kept.", counted(beyond, "more finding")))
+    page.words(DIM, "", &note)
 }
 
 /// Whether someone should do something about it.
@@ -140,12 +157,25 @@ mod tests {
     }
 
     #[test]
+    fn one_of_each_kind_before_a_second() {
+        let of = |code, title: &str| Finding { code, title: title.to_owned(), ..finding(Severity::Warning, 1) };
+        let list = vec![of("RT001", "first"), of("RT001", "second"), of("RT003", "third"), of("RT001", "fourth")];
+        let shown = text(&Findings { list, more: Vec::new(), paths: None }, 3);
+        let titles: Vec<&str> = shown.lines().filter_map(|l| l.split_once("warning   ")).map(|(_, t)| t).collect();
+        assert_eq!(titles, ["first", "third", "second"]);
+    }
+
+    #[test]
     fn counts_what_is_not_shown() {
         let list = vec![finding(Severity::Critical, 1), finding(Severity::Info, 0)];
         let found = Findings { list, more: vec![("RT001", 1_000)], paths: None };
         let shown = text(&found, 1);
         assert!(shown.contains("frame 1\n"), "{shown}");
-        assert!(shown.ends_with("\nand 1,001 more findings; --json has them, as far as they were kept.\n"), "{shown}");
+        assert!(shown.ends_with("\nand 1,001 more findings; --top 2 or --json has all but 1,000.\n"), "{shown}");
+        let shown = text(&found, 2);
+        assert!(shown.ends_with("\nand 1,000 more findings that were not kept.\n"), "{shown}");
+        let shown = text(&Findings { more: Vec::new(), ..found }, 1);
+        assert!(shown.ends_with("\nand 1 more finding; --top 2 or --json has it.\n"), "{shown}");
         assert!(!alarming(&Findings { list: vec![finding(Severity::Info, 0)], more: Vec::new(), paths: None }));
         assert_eq!(text(&Findings::default(), 10), "");
     }

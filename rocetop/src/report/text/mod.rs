@@ -1,6 +1,7 @@
 //! The report for people: 80 columns, what matters first.
 
 mod connections;
+mod exchanges;
 pub(crate) mod figures;
 mod files;
 mod findings;
@@ -64,11 +65,13 @@ pub fn write(
     let story = Story::of(ledger, shown);
     verdict(&mut page, &totals, captures, &story, findings::alarming(found))?;
     let start = captures.iter().filter_map(|c| c.first_ns).min().map_or(0, |first| first.0);
-    findings::write(&mut page, found, &Files::of(captures), start, shown)?;
+    let files = Files::of(captures);
+    findings::write(&mut page, found, &files, start, shown)?;
     for block in &story.blocks {
         page.gap()?;
         block.write(&mut page)?;
     }
+    exchanges::write(&mut page, ledger, &files, start, shown.top, |exchange| shown.chosen.concerns(exchange, &[]))?;
     page.gap()?;
     more(&mut page, &story, found, shown)
 }

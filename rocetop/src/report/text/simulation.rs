@@ -4,12 +4,12 @@ use std::io::{self, Write};
 
 use super::figures::{bytes, count, counted, duration, share};
 use super::page::{BAD, DIM, GOOD, HEAD, PLAIN, Page};
-use crate::report::simulation::{Circle, Flow, Link, Simulation, Tree};
+use crate::report::simulation::{Circle, Flow, Link, LostOf, Simulation, Tree};
 
 /// Trees of pauses that are shown.
 const TREES: usize = 5;
 
-/// Writes the page: at most `top` flows, the slowest first, and as many links, those in trouble first.
+/// Writes the page: at most `top` flows, the slowest first, as many links, those in trouble first, and as many pairs that lost.
 ///
 /// # Errors
 /// Those of the writer.
@@ -18,6 +18,7 @@ pub fn write(out: &mut impl Write, run: &Simulation, top: usize) -> io::Result<(
     head(&mut page, run)?;
     flows(&mut page, &run.flows, top)?;
     links(&mut page, &run.links, top)?;
+    losses(&mut page, &run.lost, top)?;
     trees(&mut page, &run.pause_trees)?;
     circles(&mut page, &run.deadlocks)
 }
@@ -142,6 +143,22 @@ fn links<W: Write>(page: &mut Page<'_, W>, links: &[Link], top: usize) -> io::Re
             queue(|q| q.p99),
             queue(|q| q.max)
         ))?;
+    }
+    Ok(())
+}
+
+fn losses<W: Write>(page: &mut Page<'_, W>, lost: &[LostOf], top: usize) -> io::Result<()> {
+    if lost.is_empty() {
+        return Ok(());
+    }
+    let mut sorted: Vec<&LostOf> = lost.iter().collect();
+    sorted.sort_by_key(|pair| std::cmp::Reverse(pair.packets));
+    let shown = sorted.len().min(top);
+    page.gap()?;
+    page.words(HEAD, "", &format!("Lost (by who sent to whom{})", part(shown, sorted.len())))?;
+    for pair in sorted.into_iter().take(top) {
+        let ends = format!("{} > {}", pair.from, pair.to);
+        page.figures(BAD, "  ", &[ends, counted(pair.packets, "packet")])?;
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use super::figures::{bytes, count, counted, duration};
 use super::files::Files;
 use super::findings::{self, offset};
 use super::page::{BAD, DIM, GOOD, HEAD, PLAIN, Page};
-use super::{Shown, connections, heads};
+use super::{Shown, connections, exchanges, heads};
 use crate::report::words;
 use crate::source::CaptureSummary;
 
@@ -64,6 +64,7 @@ pub fn write(
     block.write(&mut page)?;
     let flows = block.flows();
     let sides = sides(flows);
+    exchanges::write(&mut page, ledger, &files, start, usize::MAX, |exchange| shown.chosen.concerns(exchange, flows))?;
     page.gap()?;
     if sides.is_empty() {
         page.words(PLAIN, "", "No requests were seen here, so there is no story to tell.")?;
@@ -302,7 +303,7 @@ fn sums<W: Write>(page: &mut Page<'_, W>, side: &Side<'_>, several: bool) -> io:
     let recovery = match story.recovery {
         Recovery::GoBackN => vec!["go-back-N: all from the lost packet on is sent again".to_owned()],
         Recovery::Selective => vec!["selective: only what was lost is sent again".to_owned()],
-        Recovery::NoneSeen => Vec::new(),
+        Recovery::Unknown | Recovery::NoneSeen => Vec::new(),
     };
     line("Recovery", recovery)?;
     line("Gap to NAK", spread(&story.nak_generation_ns, "measured"))?;

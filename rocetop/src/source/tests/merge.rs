@@ -56,6 +56,21 @@ fn parts_of_a_ring_buffer_may_come_in_any_order() {
 }
 
 #[test]
+fn files_that_follow_each_other_are_one_strand() {
+    let dir = Dir::new();
+    // Two rings of two parts, and one part that is alone.
+    let parts: [&[u32]; 5] = [&[0, 5, 9], &[1, 6, 8], &[10, 15], &[11, 16], &[20, 21]];
+    let paths: Vec<_> = parts.iter().enumerate().map(|(i, p)| dir.file(&i.to_string(), &capture(p))).collect();
+    let mut timeline = Timeline::open(&paths).unwrap();
+    let mut strands = [None; 5];
+    timeline.for_each(|frame| {
+        let known = strands[usize::from(frame.number.file())].replace(frame.strand);
+        assert!(known.is_none_or(|known| known == frame.strand));
+    });
+    assert_eq!(strands, [Some(0), Some(1), Some(0), Some(1), Some(0)]);
+}
+
+#[test]
 fn damage_in_one_file_does_not_end_the_others() {
     let dir = Dir::new();
     let whole = capture(&[1, 4, 5, 6]);

@@ -1,0 +1,74 @@
+//! Where a flow may end: whether a request is that of another queue pair, which has the number now.
+
+use rocetop_parsers::fold::{AHEAD, BACK, numbered};
+use rocetop_parsers::ib::opcode::{Traits, Transport};
+use rocetop_parsers::{Nanos, Psn};
+
+use crate::event::Packet;
+use crate::flow::Flow;
+use crate::flow::headers::Outer;
+use crate::flow::mirror::MIRRORED_WITHIN;
+
+/// A queue pair is not made anew and connected sooner than this: that takes several messages and system calls.
+const SILENCE: Nanos = Nanos(100_000);
+/// A return to the first PSN proves a new QP only after at least this many packets.
+const RESTART: u32 = 64;
+
+impl Flow {
+    /// Whether a message starts elsewhere than at the PSN that is due.
+    #[inline(always)]
+    pub(crate) fn may_jump(&self, packet: &Packet, traits: Traits) -> bool {
+        traits.has(Traits::REQUEST | Traits::STARTS) && packet.facts.psn != self.counters.next_psn
+    }
+
+    /// Whether such a request may begin another life: after a silence, behind what was acknowledged, or ahead where all
+    /// was. Returns the MSN that would show it.
+    pub(crate) fn jumps(&self, packet: &Packet) -> Option<Psn> {
+        let facts = &packet.facts;
+        let c = &self.counters;
+        let all_acked = self.unacked == c.next_psn;
+        let jumps = facts.psn - self.unacked < 0 || all_acked && facts.psn - c.next_psn > 0;
+        let silent = packet.at.since(c.last) >= SILENCE;
+        let begins = c.has_requests() && self.recovers() && !self.orphaned && jumps && silent && self.is_at(packet);
+        self.story.as_ref().filter(|_| begins)?.msn()
+    }
+
+    /// Whether this request begins another life of the QP number, by its PSN alone.
+    ///
+    /// A new QP starts a message at a PSN of its own choice. Within the reach of what a real sender has in flight a
+    /// jump is loss or repetition; beyond it, or back to the very start of a flow that had long moved on, it is not.
+    pub(crate) fn begins_anew(&self, packet: &Packet, traits: Traits) -> bool {
+        let facts = &packet.facts;
+        let c = &self.counters;
+        if !traits.has(Traits::REQUEST | Traits::STARTS) || !c.has_requests() || !numbered(facts.opcode.transport()) {
+            return false;
+        }
+        let ahead = facts.psn - c.next_psn;
+        if ahead >= 0 {
+            return ahead >= if self.ended { 1 } else { AHEAD };
+        }
+        if self.ended && facts.psn - self.unacked < 0 {
+            return true;
+        }
+        // At another place it is a second tap whose clock is late.
+        let here = self.is_at(packet);
+        // Nobody sends again on UC (IBTA 9.8), and what the network delays or doubles is not that late.
+        if self.transport == Transport::Uc
+            && here
+            && packet.at.since(c.last) > MIRRORED_WITHIN
+            && !self.seen.lacks(facts.psn)
+        {
+            return true;
+        }
+        let restarts = facts.psn == c.first_psn
+            && self.unacked == c.next_psn
+            && here
+            && ahead.unsigned_abs() > 2 * self.most_in_flight.max(RESTART / 2);
+        restarts || ahead < -BACK || self.seen.below(facts.psn) > AHEAD.unsigned_abs()
+    }
+
+    /// Whether the packet was seen where the one before it was.
+    fn is_at(&self, packet: &Packet) -> bool {
+        Outer::of(&packet.facts, packet).place() == self.headers.latest().place()
+    }
+}

@@ -1,0 +1,72 @@
+//! What became of one flow between two taps.
+
+use super::sight::{Kind, Sight};
+use super::way::{LISTED, Outage};
+use crate::event::FrameNo;
+
+/// Packets that one tap saw and the other did not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Missing {
+    /// Without any copy at the other tap.
+    absent: u32,
+    /// With fewer copies there.
+    spare: u32,
+}
+
+impl Missing {
+    /// So many of them were lost; `shown`: those without any copy were not, the capture missed them.
+    pub(super) fn lost(self, missed: bool) -> u64 {
+        u64::from(self.spare) + if missed { 0 } else { u64::from(self.absent) }
+    }
+}
+
+/// One flow, as one tap saw it beside the other.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tally {
+    pub(super) requests: Missing,
+    /// What answers requests: responses, ACKs, NAKs.
+    pub(super) answers: Missing,
+    /// Stamps of the first and the last packet that both saw.
+    pub(super) common: Option<[i64; 2]>,
+    /// Packets that were not judged: the other capture did not cover them.
+    pub(super) outside: u64,
+    /// The first lost requests.
+    pub(super) first: Vec<FrameNo>,
+    /// Stamps of the first and the last lost request.
+    pub(super) lost: Option<[i64; 2]>,
+    /// The longest row of losses.
+    pub(super) outage: Option<Box<Outage>>,
+}
+
+impl Tally {
+    pub(super) fn through(&mut self, sight: &Sight) {
+        extend(&mut self.common, sight.at);
+    }
+
+    pub(super) fn lost(&mut self, sight: &Sight, others: usize) {
+        let missing = match sight.kind {
+            Kind::Request => &mut self.requests,
+            Kind::Response | Kind::Ack | Kind::Nak => &mut self.answers,
+            Kind::Cnp | Kind::Other => return,
+        };
+        let count = if others == 0 { &mut missing.absent } else { &mut missing.spare };
+        *count = count.saturating_add(1);
+        if sight.kind == Kind::Request {
+            extend(&mut self.lost, sight.at);
+            if self.first.len() < LISTED {
+                self.first.push(sight.frame);
+            }
+        }
+    }
+
+    pub(super) fn outage(&mut self, outage: Outage) {
+        if self.outage.as_ref().is_none_or(|longest| longest.packets < outage.packets) {
+            self.outage = Some(Box::new(outage));
+        }
+    }
+}
+
+fn extend(span: &mut Option<[i64; 2]>, at: i64) {
+    let [first, last] = span.get_or_insert([at, at]);
+    (*first, *last) = ((*first).min(at), (*last).max(at));
+}

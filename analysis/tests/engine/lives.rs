@@ -1,0 +1,156 @@
+//! Queue pairs that have the number, and the PSNs, of one before them.
+
+use rocetop_analysis::Severity;
+use rocetop_parsers::ib::aeth::{Aeth, Syndrome};
+use rocetop_parsers::{Facts, Psn};
+
+use crate::kit::*;
+
+/// Clean lives of a connection, five seconds apart: each sends `count` messages from its own PSN on, of which `window` are
+/// out at a time. The MSN starts over with each.
+fn lives(starts: &[u32], count: u32, window: u32) -> Seen {
+    let (out, back) = connection();
+    let mut tap = Tap::default();
+    for &start in starts {
+        for first in (0..count).step_by(window as usize) {
+            let each = first..count.min(first + window);
+            for n in each.clone() {
+                tap.send(out, SEND_ONLY, start + n);
+            }
+            for n in each {
+                tap.ack(back, start + n, n + 1);
+            }
+        }
+        tap.wait(5_000_000_000);
+    }
+    tap.finish()
+}
+
+#[test]
+fn the_same_psns_in_another_life_are_no_repeats() {
+    for (starts, window) in [
+        (&[0, 0][..], 1),
+        (&[0, 0, 0, 0, 0], 1),
+        (&[0, 0], 16),
+        // Near the one before, on either side.
+        (&[5_000, 4_990, 4_970], 4),
+        (&[5_000, 100], 4),
+    ] {
+        let seen = lives(starts, 40, window);
+        let all = starts.len();
+        assert_eq!(seen.flows.len(), 2 * all, "{starts:?} {window}");
+        for flow in &seen.flows {
+            let r = &flow.requests;
+            assert_eq!((r.seen_again, r.behind, r.gaps), (0, 0, 0), "{starts:?} {window}");
+        }
+        let messages: Vec<_> = seen.flows.iter().map(|f| f.requests.messages).filter(|&n| n != 0).collect();
+        assert_eq!(messages, vec![40; all]);
+        assert_eq!(seen.connections.len(), all);
+        assert!(seen.codes(Severity::Warning).is_empty(), "{:?}", seen.findings);
+    }
+}
+
+#[test]
+fn a_life_that_starts_a_little_further_on_leaves_no_gap() {
+    let (out, back) = connection();
+    let mut tap = Tap::default();
+    for start in [100, 2_000] {
+        for message in 0..20 {
+            let psn = start + 2 * message;
+            tap.send(out, WRITE_FIRST, psn).send(out, WRITE_LAST, psn + 1).ack(back, psn + 1, message + 1);
+        }
+        tap.wait(1_000_000_000);
+    }
+    let seen = tap.finish();
+    assert_eq!(seen.flows.iter().map(|f| f.epoch).collect::<Vec<_>>(), [0, 0, 1, 1]);
+    assert!(seen.flows.iter().all(|f| f.requests.gaps == 0 && f.requests.never_seen == 0));
+}
+
+#[test]
+fn nor_do_lives_of_single_packets() {
+    let seen = lives(&[411_900, 414_000], 40, 4);
+    assert_eq!(seen.flows.iter().map(|f| f.epoch).collect::<Vec<_>>(), [0, 0, 1, 1]);
+    assert!(seen.flows.iter().all(|f| f.requests.gaps == 0));
+}
+
+#[test]
+fn the_answer_to_a_repeat_has_the_current_msn() {
+    let (out, back) = connection();
+    let mut tap = Tap::default();
+    for psn in 0..40 {
+        tap.send(out, SEND_ONLY, psn).ack(back, psn, psn + 1);
+    }
+    // Acknowledgements were lost behind the tap, and a timer went back; all the way, which no window does, or not.
+    for from in [30, 0] {
+        tap.wait(5_000_000_000);
+        for psn in from..40 {
+            tap.send(out, SEND_ONLY, psn).ack(back, 39, 40);
+        }
+    }
+    let seen = tap.finish();
+    assert_eq!((seen.flows.len(), seen.flows[0].requests.seen_again), (2, 50));
+    assert_eq!(seen.flows[0].story.as_ref().unwrap().retransmissions.by_cause.timeout, 50);
+}
+
+#[test]
+fn a_late_acknowledgement_begins_no_life() {
+    let (out, back) = connection();
+    let mut tap = Tap::default();
+    for psn in 0..40 {
+        tap.send(out, SEND_ONLY, psn).ack(back, psn, psn + 1);
+    }
+    tap.wait(5_000_000_000);
+    tap.send(out, SEND_ONLY, 39).ack(back, 38, 39).ack(back, 39, 40);
+    let seen = tap.finish();
+    assert_eq!((seen.flows.len(), seen.flows[0].requests.seen_again), (2, 1));
+}
+
+#[test]
+fn what_waits_for_an_answer_that_never_comes_is_a_repeat() {
+    let (out, back) = connection();
+    let mut tap = Tap::default();
+    for psn in 0..40 {
+        tap.send(out, SEND_ONLY, psn).ack(back, psn, psn + 1);
+    }
+    for _ in 0..7 {
+        tap.wait(500_000_000).send(out, SEND_ONLY, 39);
+    }
+    let seen = tap.finish();
+    assert_eq!((seen.flows.len(), seen.flows[0].packets, seen.flows[0].requests.seen_again), (2, 47, 7));
+}
+
+#[test]
+fn a_read_that_is_asked_for_again_begins_no_life() {
+    let (out, back) = connection();
+    let mut tap = Tap::default();
+    let response =
+        |psn: u32, msn: u32| Facts { aeth: Aeth::new(Syndrome::Ack(31), msn), ..Tap::facts(back, READ_ONLY, psn) };
+    for psn in 0..10 {
+        tap.read(out, psn, 1024).facts_at(back, response(psn, psn + 1));
+    }
+    tap.wait(100_000_000).read(out, 0, 1024).facts_at(back, response(0, 10));
+    let seen = tap.finish();
+    assert_eq!((seen.flows.len(), seen.flows[0].requests.seen_again), (2, 1));
+}
+
+#[test]
+fn unreliable_messages_are_never_sent_again() {
+    let (out, _) = connection();
+    let uc = |psn: u32| Facts { psn: Psn::new(psn), ..Tap::facts(out, 0x24, psn) };
+    let mut tap = Tap::default();
+    for _ in 0..2 {
+        for psn in 500..540 {
+            tap.facts_at(out, uc(psn));
+        }
+        tap.wait(1_000_000_000);
+    }
+    let seen = tap.finish();
+    assert_eq!(seen.flows.iter().map(|f| (f.transport, f.requests.seen_again)).collect::<Vec<_>>(), [("UC", 0); 2]);
+    // A network that delays and doubles is not that slow.
+    let mut tap = Tap::default();
+    for psn in (0..10).chain(11..20).chain([10, 19]) {
+        tap.facts_at(out, uc(psn));
+    }
+    let seen = tap.finish();
+    assert_eq!((seen.flows.len(), seen.flows[0].requests.seen_again, seen.flows[0].requests.behind), (1, 1, 2));
+}
