@@ -107,7 +107,7 @@ impl Histogram {
             let count = u64::from(count);
             if below + count >= rank {
                 // Evenly spread inside the bucket, and never beyond what was seen.
-                let (from, to) = (time(at << steps), time(at + 1 << steps));
+                let (from, to) = (time(at << steps), time((at + 1) << steps));
                 let inside = u128::from(to - from) * u128::from(rank - below) / u128::from(count.max(1));
                 return (from + inside as u64).clamp(self.min.0, self.max.0);
             }
@@ -137,9 +137,10 @@ mod tests {
 
     #[test]
     fn places_divide_an_octave_into_64() {
-        assert_eq!([0, 1, 63, 64, 127, 128, 129, 130, 255, 256, 260].map(place), [
-            0, 1, 63, 64, 127, 128, 128, 129, 191, 192, 193
-        ]);
+        assert_eq!(
+            [0, 1, 63, 64, 127, 128, 129, 130, 255, 256, 260].map(place),
+            [0, 1, 63, 64, 127, 128, 128, 129, 191, 192, 193]
+        );
         assert_eq!(place(u64::MAX), 3775);
         for at in 0..=3775 {
             assert_eq!((place(time(at)), place(time(at + 1) - 1)), (at, at));
@@ -187,7 +188,7 @@ mod tests {
                 let rank = (times.len() as u64 * percent).div_ceil(100).max(1);
                 let (true_time, said) = (times[rank as usize - 1], told.percentile(percent));
                 let bucket = place(true_time) >> steps;
-                prop_assert!((time(bucket << steps)..=time(bucket + 1 << steps)).contains(&said));
+                prop_assert!((time(bucket << steps)..=time((bucket + 1) << steps)).contains(&said));
             }
         }
     }

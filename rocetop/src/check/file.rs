@@ -390,8 +390,12 @@ impl<'t> Parser<'t> {
         }
         let values = values.into_iter();
         match (scope, key) {
-            (Scope::Flow, "qpn") => values.map(|value| self.queue_pair(at, value)).collect::<Option<_>>().map(Condition::Qpn),
-            (Scope::Flow, "host") => values.map(|value| self.host(at, value)).collect::<Option<_>>().map(Condition::Host),
+            (Scope::Flow, "qpn") => {
+                values.map(|value| self.queue_pair(at, value)).collect::<Option<_>>().map(Condition::Qpn)
+            }
+            (Scope::Flow, "host") => {
+                values.map(|value| self.host(at, value)).collect::<Option<_>>().map(Condition::Host)
+            }
             _ => {
                 let figure = match self.names.find_in(scope, key) {
                     Ok(figure) => figure,

@@ -55,5 +55,9 @@ pub fn write(out: &mut impl Write, judged: &[(&Expectation, &Verdict)], whole: b
         (_, 1) => page.words(BAD, "", "The expectation does not hold."),
         (failed, _) => page.words(BAD, "", &format!("{} of {all} expectations do not hold.", count(failed as u64))),
     }?;
-    if whole { Ok(()) } else { page.words(BAD, "", "A capture is not complete: this is about what could be read of it.") }
+    if whole {
+        Ok(())
+    } else {
+        page.words(BAD, "", "A capture is not complete: this is about what could be read of it.")
+    }
 }
