@@ -253,7 +253,7 @@ impl Story {
         let again = self.trouble.run.open && self.trouble.run.start == psn;
         let second = request.stamp.psn + 1;
         let mut run = Run { start: psn, second, next: second, begun: mark, latest: mark, ..Run::default() };
-        run.timed = self.quiet(mark.at) >= SHORTEST_TIMER;
+        (run.timed, run.atomic) = (self.quiet(mark.at) >= SHORTEST_TIMER, request.atomic);
         let mut stalled = None;
         let before = self.asked.len();
         let beyond = self.trouble.beyond.take_if(|(asked, _)| psn - *asked <= 0).filter(|&(asked, _)| asked == psn);
@@ -376,9 +376,11 @@ impl Story {
             self.doubled(run.start, &[run.begun], room);
             self.trouble.run.sending = false;
         } else if request.sight == Sight::Again && request.psn == self.trouble.run.next && self.trouble.run.timed {
-            self.trouble.causes.correct(Cause::Timeout);
-            self.trouble.sums.timeouts += 1;
-            (self.trouble.run.cause, self.trouble.run.open) = (Cause::Timeout, true);
+            // Of atomics, an answer behind one that was lost asks for them again after one round trip.
+            let cause = if self.trouble.run.atomic { Cause::ReadReissue } else { Cause::Timeout };
+            self.trouble.causes.correct(cause);
+            self.trouble.sums.timeouts += u64::from(cause == Cause::Timeout);
+            (self.trouble.run.cause, self.trouble.run.open) = (cause, true);
         }
     }
 

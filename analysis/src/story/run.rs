@@ -33,6 +33,8 @@ pub(crate) struct Run {
     pub(crate) timed: bool,
     /// It began after a silence that a timer may have ended, though a NAK is on its way.
     pub(crate) patient: bool,
+    /// It begins with an atomic.
+    pub(crate) atomic: bool,
     /// The packets still come in a row.
     pub(crate) sending: bool,
     /// It is not known yet what it was.

@@ -219,3 +219,35 @@ fn no_more_are_lost_than_were() {
     faults.none();
     assert!(told * 3 > lost, "{told} of {lost}");
 }
+
+/// One request after the other, each answered by one packet: nanoseconds, PSN, and whether the answer comes by, which
+/// it does this many nanoseconds later.
+fn one_by_one(opcode: u8, after: u64, sent: impl IntoIterator<Item = (u64, u32, bool)>) -> StoryReport {
+    let (mut out, mut back) = connection();
+    (out.ttl, back.ttl) = if after < 1_000 { (62, 64) } else { (64, 62) };
+    let (response, dma_len) = if opcode == READ_REQ { (0x10, 1_024) } else { (0x12, 0) };
+    let mut all: Vec<(u64, Facts)> = Vec::new();
+    for (at, psn, answered) in sent {
+        all.push((at, Facts { dma_len, payload: 0, ..Tap::facts(out, opcode, psn) }));
+        if answered {
+            all.push((at + after, Facts { payload: dma_len, ..Tap::facts(back, response, psn) }));
+        }
+    }
+    all.sort_by_key(|&(at, _)| at);
+    let mut tap = Tap::default();
+    all.into_iter().for_each(|(at, facts)| tap.add(1_000_000_000 + at, facts));
+    requests(&tap.finish()).story.clone().unwrap()
+}
+
+#[test]
+fn a_round_trip_behind_a_lost_result_no_timer_has_run() {
+    // Bursts of four; of the third, the first result is lost behind the responder's tap, and the second tells of it.
+    for (trip, reissued) in [(5_000, 0), (8_000, 0), (12_000, 4), (20_000, 4), (30_000, 4), (200_000, 4)] {
+        let burst = |n: u64, first: u32| (0..4).map(move |k| (n * trip + u64::from(k) * 300, first + k, true));
+        let bursts = [(0, 100), (1, 104), (2, 108), (3, 108), (4, 112), (5, 116)];
+        let story = one_by_one(0x14, 100, bursts.into_iter().flat_map(|(n, first)| burst(n, first)));
+        let by = story.retransmissions.by_cause;
+        assert_eq!((by.read_reissue, by.unknown, by.timeout), (reissued, 4 - reissued, 0), "{trip}");
+        assert_eq!((story.timeouts, story.stall_ns), (0, 0), "{trip}");
+    }
+}
