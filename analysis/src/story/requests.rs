@@ -304,7 +304,7 @@ impl Story {
             _ if self.too_soon(mark.at) && self.quiet(mark.at) < NO_TIMER && !again => {
                 run.copy = self.holes.is_empty().then_some(self.last_end)
             }
-            _ if request.atomic && !self.overdue(mark.at) => {
+            _ if request.atomic && self.may_be_implied(request) && !self.overdue(mark.at) => {
                 run.cause = Cause::ReadReissue;
                 self.holes.iter_mut().for_each(Hole::passed_over);
             }
@@ -349,7 +349,14 @@ impl Story {
     /// timer asks for a part or so soon. (Of an atomic that comes again soon, other causes are looked for first.)
     fn asks_for_responses(&self, request: &Request) -> bool {
         let Request { mark, psn, read, atomic, sight, .. } = *request;
-        (read || atomic) && self.trouble.owed.lacks(psn) || read && (sight == Sight::Rest || !self.overdue(mark.at))
+        let soon = || self.may_be_implied(request) && !self.overdue(mark.at);
+        (read || atomic) && self.trouble.owed.lacks(psn) || read && (sight == Sight::Rest || soon())
+    }
+
+    /// Whether an answer behind the lost one may have told of it (IBTA 9.7.5.1.1: an implied NAK). Of one response where
+    /// nothing behind it was ever answered, only a timer tells.
+    fn may_be_implied(&self, request: &Request) -> bool {
+        request.psn != request.stamp.psn || self.acked.is_some_and(|acked| acked - request.psn > 0)
     }
 
     /// A NAK is heeded.

@@ -251,3 +251,23 @@ fn a_round_trip_behind_a_lost_result_no_timer_has_run() {
         assert_eq!((story.timeouts, story.stall_ns), (0, 0), "{trip}");
     }
 }
+
+#[test]
+fn a_silence_that_nothing_behind_it_ended_is_a_timers() {
+    // One operation at a time; no answer to the sixteenth comes to the requester.
+    for opcode in [READ_REQ, 0x14] {
+        for (trip, timer) in [(12_000, 100_000), (46_000, 300_000), (46_000, 4_000_000), (200_000, 600_000)] {
+            for after in [trip - 100, 100] {
+                let sent = (0..30u32).flat_map(|n| {
+                    let at = u64::from(n) * trip + if n > 15 { timer } else { 0 };
+                    let again = (n == 15).then_some((at + timer, 100 + n, true));
+                    [Some((at, 100 + n, n != 15 || after == 100)), again].into_iter().flatten()
+                });
+                let story = one_by_one(opcode, after, sent);
+                let by = story.retransmissions.by_cause;
+                let why = format!("{opcode:#x} {trip} {timer} {after}");
+                assert_eq!((by.timeout, by.read_reissue, story.timeouts), (1, 0, 1), "{why}");
+            }
+        }
+    }
+}
