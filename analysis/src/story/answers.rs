@@ -252,7 +252,8 @@ impl Story {
             self.trouble.run.open = false;
             self.tell_run(Kind::RequestOrAckLost, Some(mark), telling.room);
         }
-        self.asked.clear();
+        // A NAK for what came before may be on its way still, and is heeded first.
+        self.asked.retain(|a| !a.rnr && a.psn - psn < 0);
         self.ask(Asked { psn, mark, rnr: true });
     }
 

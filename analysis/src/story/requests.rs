@@ -257,9 +257,9 @@ impl Story {
         let mut stalled = None;
         let before = self.asked.len();
         let beyond = self.trouble.beyond.take_if(|(asked, _)| psn - *asked <= 0).filter(|&(asked, _)| asked == psn);
-        // The one that names this PSN, else the latest.
+        // The one that names this PSN, else the latest of those that it may serve.
         let ready = || self.asked.iter().rev().filter(|a| a.mark.at <= mark.at);
-        let asked = ready().find(|a| a.psn == psn).or(ready().next()).copied();
+        let asked = ready().find(|a| a.psn == psn).or(ready().find(|a| psn - a.psn >= 0)).copied();
         // What is still to be mended, and where this packet belongs to.
         let mending = self.holes.iter().rev().find(|h| h.holds(psn) || psn - h.start >= 0 && h.nak.is_some());
         run.hole = mending.map(|h| h.opened.frame);

@@ -297,3 +297,16 @@ fn what_no_nak_names_may_have_been_missed_by_the_capture() {
     // A network that is known to lose packets loses those, too.
     assert_eq!(told(3), (6, 0, 0));
 }
+
+#[test]
+fn a_nak_that_is_on_its_way_is_heeded_before_a_wait() {
+    // In the middle: 101 and 102 came late behind the tap and were accepted, there was no buffer for 103.
+    let mut steps: Vec<(u64, Step)> = (100..106).map(|p| (u64::from(p) - 100, Step::Sent(p))).collect();
+    steps.extend([(40, Step::Ack(100)), (44, Step::Nak(101)), (45, Step::Ack(102)), (47, Step::Rnr(103))]);
+    steps.extend([(90, Step::Sent(101)), (91, Step::Sent(102)), (130, Step::Ack(102))]);
+    steps.extend([(140, Step::Sent(103)), (141, Step::Sent(104)), (142, Step::Sent(105)), (180, Step::Ack(105))]);
+    let story = told(&steps);
+    let by = &story.retransmissions.by_cause;
+    assert_eq!((by.nak, by.rnr, by.timeout, story.timeouts, story.retransmissions.total), (2, 3, 0, 0, 5));
+    assert_eq!((story.rnr_waits, story.rnr_unresolved, story.stall_ns), (1, false, 93_000));
+}
