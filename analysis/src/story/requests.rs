@@ -139,12 +139,15 @@ impl Story {
     }
 
     /// Whether a run that an answer had asked for is over, and a timer begins the next one where it ended. A slow sender
-    /// may be silent for as long; but what was acknowledged meanwhile is sent again only where the answer was lost.
+    /// may be silent for as long; but what was acknowledged meanwhile is sent again only where the answer was lost. And where
+    /// all of the run was acknowledged and new requests followed, it is over.
     fn is_resumed(&self, request: &Request) -> bool {
         let run = &self.trouble.run;
         let served =
             run.sending && run.repeats != 0 && matches!(run.cause, Cause::Nak | Cause::Rnr | Cause::ReadReissue);
-        served && self.acked.is_some_and(|acked| acked - request.psn >= 0) && self.overdue(request.mark.at)
+        let over = !run.sending && !run.open && run.repeats != 0;
+        let told = |psn| self.acked.is_some_and(|acked| acked - psn >= 0);
+        (served && told(request.psn) || over && told(request.psn - 1)) && self.overdue(request.mark.at)
     }
 
     /// Whether an answer waits that asks for this packet or one before it.
@@ -209,6 +212,7 @@ impl Story {
         let cause = self.trouble.run.cause;
         self.trouble.causes.count(cause);
         self.trouble.run.repeats += 1;
+        self.trouble.run.last = mark.at;
         if self.goes_on(psn) && psn != self.trouble.run.next {
             // Those between were lost again, or this one is a late copy.
             self.trouble.lone = Some(*request);
@@ -340,6 +344,8 @@ impl Story {
                 ..run
             };
         } else {
+            let old = self.trouble.run;
+            self.trouble.before = (old.start, old.next, old.last);
             self.close_run(telling.room);
         }
         self.trouble.run = run;

@@ -17,6 +17,8 @@ pub(crate) struct Run {
     /// First repeat of the first try, and of the latest.
     pub(crate) begun: Mark,
     pub(crate) latest: Mark,
+    /// Its last repeat.
+    pub(crate) last: Nanos,
     /// Times that it went back to `start` without any answer in between: retries, not counting the first sending.
     pub(crate) tries: u32,
     pub(crate) repeats: u32,

@@ -1,7 +1,7 @@
 //! Why a request was sent again.
 
 use rocetop_analysis::story::StoryReport;
-use rocetop_analysis::story::report::Recovery;
+use rocetop_analysis::story::report::{Kind, Recovery};
 use rocetop_parsers::Facts;
 use rocetop_parsers::ib::aeth::{Aeth, NakCode, Syndrome};
 
@@ -309,4 +309,25 @@ fn a_nak_that_is_on_its_way_is_heeded_before_a_wait() {
     let by = &story.retransmissions.by_cause;
     assert_eq!((by.nak, by.rnr, by.timeout, story.timeouts, story.retransmissions.total), (2, 3, 0, 0, 5));
     assert_eq!((story.rnr_waits, story.rnr_unresolved, story.stall_ns), (1, false, 93_000));
+}
+
+#[test]
+fn answers_to_what_came_twice_keep_no_timer_from_running() {
+    // 30 ms there and back, 10 ms of patience, four WRITEs out at once.
+    let mut steps = Vec::new();
+    for group in 0..4 {
+        let (at, first) = (group * 30_010, 100 + group as u32 * 4);
+        for n in 0..4u32 {
+            let at = at + u64::from(n);
+            steps.extend((0..3).map(|k| (at + k * 10_004, Step::Sent(first + n))));
+            steps.push((at + 30_000, Step::Ack(first + n)));
+            steps.extend((1..3).map(|k| (at + k * 10_004 + 30_000, Step::Ack(first + 3))));
+        }
+    }
+    steps.sort_by_key(|&(at, _)| at);
+    let story = told(&steps);
+    let by = &story.retransmissions.by_cause;
+    assert_eq!((by.timeout, by.unknown, story.timeouts, story.lost_acks), (24, 8, 6, 0));
+    let kinds: Vec<_> = story.episodes.iter().map(|e| e.kind).collect();
+    assert_eq!(kinds, [Kind::EarlyTimeout; 3]);
 }

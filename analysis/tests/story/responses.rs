@@ -271,3 +271,21 @@ fn a_silence_that_nothing_behind_it_ended_is_a_timers() {
         }
     }
 }
+
+#[test]
+fn a_timer_shorter_than_the_way_is_early() {
+    // 30 ms there and back, 10 ms of patience: each of these is sent three times and answered three times.
+    for opcode in [READ_REQ, 0x14] {
+        let trip = 30_000_000;
+        let sent = (0..5u32).flat_map(|n| {
+            let at = u64::from(n) * (trip + 10_000);
+            (0..3).map(move |k| (at + k * 10_000_000, 100 + n, true))
+        });
+        let story = one_by_one(opcode, trip, sent);
+        let by = story.retransmissions.by_cause;
+        // Before the first answer, nobody knows that answers can be seen.
+        assert_eq!((by.timeout, by.unknown, story.timeouts), (8, 2, 8), "{opcode:#x}");
+        let kinds: Vec<Kind> = story.episodes.iter().map(|e| e.kind).collect();
+        assert_eq!(kinds, [Kind::EarlyTimeout; 4], "{opcode:#x}");
+    }
+}
