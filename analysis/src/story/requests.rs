@@ -241,7 +241,8 @@ impl Story {
         }
         for hole in self.holes.iter_mut().filter(|h| psn - h.start >= 0 && run.latest.at >= h.opened.at) {
             // A sender goes back to what it has no answer for: repeats before the first that is seen may have been lost.
-            if run.start - hole.end() < 0 || !hole.is_whole() {
+            // A receiver that is not ready had accepted all that came before.
+            if (run.start - hole.end() < 0 || !hole.is_whole()) && !(run.cause == Cause::Rnr && hole.is_whole()) {
                 hole.reached(run.begun.frame, run.cause);
             }
         }
@@ -258,7 +259,7 @@ impl Story {
         let second = request.stamp.psn + 1;
         let mut run = Run { start: psn, second, next: second, begun: mark, latest: mark, ..Run::default() };
         (run.timed, run.atomic) = (self.quiet(mark.at) >= SHORTEST_TIMER, request.atomic);
-        let mut stalled = None;
+        let (mut stalled, mut unsure) = (None, false);
         let before = self.asked.len();
         let beyond = self.trouble.beyond.take_if(|(asked, _)| psn - *asked <= 0).filter(|&(asked, _)| asked == psn);
         // The one that names this PSN, else the latest of those that it may serve.
@@ -291,6 +292,17 @@ impl Story {
                     self.holes.iter_mut().for_each(|h| h.was_late(from, to));
                 }
                 run.cause = Cause::Nak;
+            }
+            _ if self.was_heeded_by_one(psn) && !self.overdue(mark.at) => {
+                // It came late just when it had been asked for; of a READ or atomic, the answer may have been lost as well.
+                unsure = request.read || request.atomic;
+                if unsure {
+                    self.holes.iter_mut().for_each(Hole::passed_over);
+                } else {
+                    let (from, to) = (self.trouble.run.start, self.trouble.run.next);
+                    self.holes.iter_mut().for_each(|h| h.was_late(from, to));
+                    run.cause = Cause::Nak;
+                }
             }
             _ if self.asks_for_responses(request) => {
                 run.cause = Cause::ReadReissue;
@@ -330,6 +342,7 @@ impl Story {
         }
         run.open = matches!(run.cause, Cause::Timeout | Cause::ReadReissue);
         run.asked_for = stalled.is_some()
+            || unsure
             || matches!(run.cause, Cause::ReadReissue)
             || self.asked.len() != before
             || beyond.is_some();
@@ -355,8 +368,15 @@ impl Story {
     /// timer asks for a part or so soon. (Of an atomic that comes again soon, other causes are looked for first.)
     fn asks_for_responses(&self, request: &Request) -> bool {
         let Request { mark, psn, read, atomic, sight, .. } = *request;
-        let soon = || self.may_be_implied(request) && !self.overdue(mark.at);
+        // Nobody who sees only one direction can tell whether a NAK had asked for it.
+        let soon = || request.answered && self.may_be_implied(request) && !self.overdue(mark.at);
         (read || atomic) && self.trouble.owed.lacks(psn) || read && (sight == Sight::Rest || soon())
+    }
+
+    /// Whether what seemed to heed a NAK from `psn` on had never been seen before, so that it may have been late.
+    fn was_heeded_by_one(&self, psn: Psn) -> bool {
+        let run = &self.trouble.run;
+        run.cause == Cause::Nak && run.start == psn && run.repeats == 0 && run.next - run.start > 0
     }
 
     /// Whether an answer behind the lost one may have told of it (IBTA 9.7.5.1.1: an implied NAK). Of one response where

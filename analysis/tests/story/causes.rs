@@ -331,3 +331,20 @@ fn answers_to_what_came_twice_keep_no_timer_from_running() {
     let kinds: Vec<_> = story.episodes.iter().map(|e| e.kind).collect();
     assert_eq!(kinds, [Kind::EarlyTimeout; 3]);
 }
+
+#[test]
+fn what_comes_right_after_its_nak_and_once_more_was_late() {
+    // 101 to 103 come late, 1 us behind their NAK; what that asks for comes 40 us later. Then there is no buffer for 103.
+    let sent = |at: u64, psns: std::ops::Range<u32>| psns.zip(at..).map(|(p, at)| (at, Step::Sent(p)));
+    let mut steps = vec![(0, Step::Sent(100)), (1, Step::Ack(100)), (2, Step::Sent(104)), (3, Step::Nak(101))];
+    steps.extend(sent(4, 101..104));
+    steps.extend([(7, Step::Ack(102)), (8, Step::Rnr(103))]);
+    steps.extend(sent(44, 101..103));
+    steps.extend([(47, Step::Ack(102))]);
+    steps.extend(sent(95, 103..106));
+    steps.extend([(99, Step::Ack(105))]);
+    let story = told(&steps);
+    let by = &story.retransmissions.by_cause;
+    assert_eq!((by.nak, by.rnr, story.retransmissions.total), (2, 2, 4));
+    assert_eq!((story.lost_before_tap, story.lost_or_late, story.reordered, story.timeouts), (0, 0, 3, 0));
+}

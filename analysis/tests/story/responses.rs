@@ -289,3 +289,44 @@ fn a_timer_shorter_than_the_way_is_early() {
         assert_eq!(kinds, [Kind::EarlyTimeout; 4], "{opcode:#x}");
     }
 }
+
+#[test]
+fn one_direction_alone_tells_no_cause() {
+    // A READ of 102 is lost, and the sender goes back; no answer is seen.
+    let (out, _) = connection();
+    let mut tap = Tap::default();
+    let sent = [100, 101, 103, 104, 102, 103, 104, 105];
+    for (at, psn) in (1_000_000_000..).step_by(40_000).zip(sent) {
+        tap.add(at, Facts { dma_len: 256, payload: 0, ..Tap::facts(out, READ_REQ, psn) });
+    }
+    let seen = tap.finish();
+    let story = requests(&seen).story.as_ref().unwrap();
+    let by = story.retransmissions.by_cause;
+    assert_eq!((by.unknown, by.read_reissue, story.retransmissions.total), (2, 0, 2));
+    assert_eq!((story.lost_before_tap, story.lost_or_late), (0, 1));
+}
+
+#[test]
+fn a_read_that_came_late_or_lost_its_response_is_either() {
+    let (mut out, mut back) = connection();
+    (out.ttl, back.ttl) = (62, 64);
+    let mut tap = Tap::default();
+    let read = |psn| Facts { dma_len: 256, payload: 0, ..Tap::facts(out, READ_REQ, psn) };
+    let response = |psn| Facts { payload: 256, ..Tap::facts(back, 0x10, psn) };
+    let nak = Aeth::new(Syndrome::Nak(NakCode::PSN_SEQUENCE_ERROR), 0);
+    tap.add(1_000, read(100));
+    tap.add(1_100, response(100));
+    tap.add(2_000, read(102));
+    tap.add(2_100, Facts { aeth: nak, payload: 0, ..Tap::facts(back, ACK, 101) });
+    tap.add(4_500, read(101));
+    (101..103).for_each(|psn| tap.add(4_700 + u64::from(psn), response(psn)));
+    tap.add(14_500, read(101));
+    tap.add(14_800, response(101));
+    tap.add(20_000, read(103));
+    tap.add(20_100, response(103));
+    let seen = tap.finish();
+    let story = requests(&seen).story.as_ref().unwrap();
+    let by = story.retransmissions.by_cause;
+    assert_eq!((by.unknown, by.read_reissue, by.nak, story.retransmissions.total), (1, 0, 0, 1));
+    assert_eq!((story.lost_before_tap, story.lost_or_late, story.reordered), (0, 1, 0));
+}
