@@ -65,8 +65,7 @@ fn one<W: Write>(page: &mut Page<'_, W>, e: &ExchangeReport, files: &Files, star
         Some(qp) => format!("{host} qp {qp}"),
         None => host.to_owned(),
     };
-    let mut figures =
-        vec![format!("{} -> {}", end(&e.requester, e.requester_qp), end(&e.responder, e.responder_qp))];
+    let mut figures = vec![format!("{} -> {}", end(&e.requester, e.requester_qp), end(&e.responder, e.responder_qp))];
     figures.extend(e.service_port.map(|port| format!("port {port}")));
     figures.push(match (&e.reject_reason, e.reject_code) {
         (Some(reason), Some(code)) => format!("{}: {reason} ({code})", says(e.state)),
