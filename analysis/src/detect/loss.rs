@@ -197,7 +197,10 @@ mod tests {
         quiet.episodes[0].repeats = 0;
         let found = cases::one(&RULE, &cases::flows(quiet.clone(), 0));
         assert_eq!(found.severity, Severity::Info);
-        assert_eq!(found.title, "1 packet never came by, without any NAK or repeat because of it: 10.9.1.1 -> 10.9.2.1 qp 20");
+        assert_eq!(
+            found.title,
+            "1 packet never came by, without any NAK or repeat because of it: 10.9.1.1 -> 10.9.2.1 qp 20"
+        );
         let mut flows = cases::flows(quiet, 0);
         flows[0].transport = "UC";
         let found = cases::one(&RULE, &flows[..1]);

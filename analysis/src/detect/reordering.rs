@@ -62,9 +62,12 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
                 "The responder accepts disorder, as with packet spraying; there is nothing to repair.",
             )
         } else if back.is_some() {
+            let nothing = story.retransmissions.total == 0;
+            let again =
+                if nothing { "nothing sent again for them" } else { "what was sent again for them is not known" };
             (
                 Severity::Info,
-                "nothing sent again for them".to_owned(),
+                again.to_owned(),
                 "These cost nothing by themselves; look at what the other NAKs of this flow are about.",
             )
         } else {

@@ -5,7 +5,7 @@ use rocetop_parsers::{Nanos, Psn};
 use super::hole::{Hole, Mark};
 use super::report::{Cause, Kind};
 use super::run::Asked;
-use super::{Ahead, Answer, Response, Episode, Story, Telling, Trouble};
+use super::{Ahead, Answer, Episode, Response, Story, Telling, Trouble};
 
 /// Answers that wait to be heeded: of more, the oldest are forgotten.
 const ASKED: usize = 4;

@@ -226,6 +226,12 @@ impl Story {
             }
         }
         let run = self.trouble.run;
+        if run.cause == Cause::Unknown && run.follows && run.repeats == 2 {
+            // The sender went back to what came right before, and what asked for it was not seen.
+            let first = run.start - 1;
+            let silent = |h: &&mut Hole| h.holds(first) && h.nak.is_none();
+            self.holes.iter_mut().filter(silent).for_each(|h| h.doubt(first));
+        }
         if !run.asked_for && run.patient && run.repeats == 1 && self.top - run.next > 0 {
             // A sender would go on from here: alone, it is a late packet.
             self.trouble.lone = Some(*request);
@@ -259,6 +265,8 @@ impl Story {
         let second = request.stamp.psn + 1;
         let mut run = Run { start: psn, second, next: second, begun: mark, latest: mark, ..Run::default() };
         (run.timed, run.atomic) = (self.quiet(mark.at) >= SHORTEST_TIMER, request.atomic);
+        run.follows =
+            self.last_end == psn && self.holes.iter().any(|h| h.holds(psn - 1) && h.latest == self.last_request.at);
         let (mut stalled, mut unsure) = (None, false);
         let before = self.asked.len();
         let beyond = self.trouble.beyond.take_if(|(asked, _)| psn - *asked <= 0).filter(|&(asked, _)| asked == psn);
@@ -311,7 +319,7 @@ impl Story {
                 self.holes.iter_mut().for_each(Hole::passed_over);
             }
             // Late originals that come between the repeats are part of the same recovery.
-            _ if mends.is_some() && !self.overdue(mark.at) => {
+            _ if mends.is_some() && !self.overdue(mark.at) && !self.was_served(request) => {
                 run.cause = if mends == Some(true) { Cause::Nak } else { self.trouble.run.cause };
             }
             // Nobody who sees only one direction can tell who asked.
@@ -371,6 +379,13 @@ impl Story {
         // Nobody who sees only one direction can tell whether a NAK had asked for it.
         let soon = || request.answered && self.may_be_implied(request) && !self.overdue(mark.at);
         (read || atomic) && self.trouble.owed.lacks(psn) || read && (sight == Sight::Rest || soon())
+    }
+
+    /// Whether an atomic was answered after a NAK for it had been heeded: then it is the answer that was lost.
+    fn was_served(&self, request: &Request) -> bool {
+        let run = &self.trouble.run;
+        let heeded = run.cause == Cause::Nak && run.repeats != 0 && request.psn - run.start >= 0;
+        request.atomic && heeded && self.acked.is_some_and(|acked| acked - request.psn >= 0)
     }
 
     /// Whether what seemed to heed a NAK from `psn` on had never been seen before, so that it may have been late.

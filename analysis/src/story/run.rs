@@ -35,6 +35,8 @@ pub(crate) struct Run {
     pub(crate) timed: bool,
     /// It began after a silence that a timer may have ended, though a NAK is on its way.
     pub(crate) patient: bool,
+    /// What came right before its first packet, and was that packet's predecessor, filled a hole.
+    pub(crate) follows: bool,
     /// It begins with an atomic.
     pub(crate) atomic: bool,
     /// The packets still come in a row.
