@@ -1,9 +1,9 @@
 //! Packets that overtake each other, and packets that come twice.
 
 use rocetop_analysis::story::report::Kind;
+use rocetop_parsers::Facts;
 use rocetop_parsers::facts::Flags;
 use rocetop_parsers::ib::aeth::{Aeth, NakCode, Syndrome};
-use rocetop_parsers::Facts;
 
 use crate::faults::Faults;
 use crate::kit::{ACK, READ_REQ, Tap, connection};
