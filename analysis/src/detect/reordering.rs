@@ -67,16 +67,10 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
                 "The responder accepts disorder, as with packet spraying; there is nothing to repair.",
             )
         } else if back.is_some() {
-<<<<<<< HEAD
             let again = match story.retransmissions.total {
                 0 => "and nothing sent again for that",
                 _ => "and what was sent again for that is not known",
             };
-=======
-            let nothing = story.retransmissions.total == 0;
-            let again =
-                if nothing { "nothing sent again for them" } else { "what was sent again for them is not known" };
->>>>>>> s7
             (
                 Severity::Info,
                 again.to_owned(),
