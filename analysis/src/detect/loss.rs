@@ -187,7 +187,8 @@ fn title(flow: &FlowReport, near: Near, lost: Lost, again: u64, severity: Severi
         };
     }
     if severity == Severity::Info {
-        return format!("{} never came by, without any NAK or repeat: {road}", counted(unsure, "packet"));
+        let what = if flow.requests.filled == 0 { "never came by" } else { "came late or never" };
+        return format!("{} {what}, without any NAK or repeat because of it: {road}", counted(unsure, "packet"));
     }
     let parts = [
         (between, "lost between the taps"),
@@ -376,7 +377,10 @@ mod tests {
         quiet.episodes[0].repeats = 0;
         let found = cases::one(&RULE, &cases::flows(quiet.clone(), 0));
         assert_eq!(found.severity, Severity::Info);
-        assert_eq!(found.title, "1 packet never came by, without any NAK or repeat: 10.9.1.1 -> 10.9.2.1 qp 20");
+        assert_eq!(
+            found.title,
+            "1 packet never came by, without any NAK or repeat because of it: 10.9.1.1 -> 10.9.2.1 qp 20"
+        );
         let mut flows = cases::flows(quiet, 0);
         flows[0].transport = "UC";
         let found = cases::one(&RULE, &flows[..1]);

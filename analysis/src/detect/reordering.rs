@@ -67,9 +67,13 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
                 "The responder accepts disorder, as with packet spraying; there is nothing to repair.",
             )
         } else if back.is_some() {
+            let again = match story.retransmissions.total {
+                0 => "and nothing sent again for that",
+                _ => "and what was sent again for that is not known",
+            };
             (
                 Severity::Info,
-                "and nothing sent again for that".to_owned(),
+                again.to_owned(),
                 "These cost nothing by themselves; look at what the other NAKs of this flow are about.",
             )
         } else {

@@ -5,7 +5,7 @@ use rocetop_parsers::{Nanos, Psn};
 use super::hole::{Hole, Mark};
 use super::report::{Cause, Kind};
 use super::run::Asked;
-use super::{Ahead, Answer, Episode, Story, Telling, Trouble};
+use super::{Ahead, Answer, Episode, Response, Story, Telling, Trouble};
 
 /// Answers that wait to be heeded: of more, the oldest are forgotten.
 const ASKED: usize = 4;
@@ -20,6 +20,14 @@ impl Story {
         if !self.holes.is_empty() {
             let (psn, asked) = answer.wants();
             self.holes.iter_mut().for_each(|h| h.wanted(psn, asked));
+        }
+        match answer {
+            Answer::Ack(psn) | Answer::Response(Response { psn, .. })
+                if !self.trouble.is_none() && self.acked.is_some_and(|acked| psn - acked <= 0) =>
+            {
+                self.said_again(psn, mark.at);
+            }
+            _ => self.heard = mark.at,
         }
         match answer {
             Answer::Ack(psn) => self.ack(psn, mark, next, telling),
@@ -39,6 +47,28 @@ impl Story {
             }
         }
         self.last_answer = mark;
+    }
+
+    /// An answer says what is known.
+    #[cold]
+    fn said_again(&mut self, psn: Psn, at: Nanos) {
+        let (run, before) = (self.trouble.run, self.trouble.before);
+        if run.cause == Cause::ReadReissue {
+            // What it lacked comes below what it has.
+            self.heard = at;
+        }
+        let (_, _, last) = match before {
+            _ if run.repeats != 0 && psn - run.start >= 0 && psn - run.next < 0 => (run.start, run.next, run.last),
+            (start, next, _) if psn - start >= 0 && psn - next < 0 => before,
+            _ => return,
+        };
+        let trip = at.since(last);
+        self.trouble.least_trip = self.trouble.least_trip.max(trip);
+    }
+
+    /// The shortest way there and back, or where none could be measured, what it is at least.
+    fn least_trip(&self) -> Nanos {
+        self.latency.rtt_range().map_or(self.trouble.least_trip, |(least, _)| least)
     }
 
     /// Answers up to `psn` went by unseen.
@@ -122,11 +152,7 @@ impl Story {
             let kind = if psn - self.trouble.run.next >= 0 && lost {
                 self.trouble.sums.acks_lost += 1;
                 Kind::AckLost
-            } else if self
-                .latency
-                .rtt_range()
-                .is_some_and(|(min, _)| mark.at.since(self.trouble.run.latest.at) < Nanos(min.0 / 2))
-            {
+            } else if mark.at.since(self.trouble.run.latest.at).0 < self.least_trip().0 / 2 {
                 // Too soon to be an answer to the repeat.
                 Kind::EarlyTimeout
             } else {
@@ -252,7 +278,8 @@ impl Story {
             self.trouble.run.open = false;
             self.tell_run(Kind::RequestOrAckLost, Some(mark), telling.room);
         }
-        self.asked.clear();
+        // A NAK for what came before may be on its way still, and is heeded first.
+        self.asked.retain(|a| !a.rnr && a.psn - psn < 0);
         self.ask(Asked { psn, mark, rnr: true });
     }
 

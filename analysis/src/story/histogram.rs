@@ -107,7 +107,7 @@ impl Histogram {
             let count = u64::from(count);
             if below + count >= rank {
                 // Evenly spread inside the bucket, and never beyond what was seen.
-                let (from, to) = (time(at << steps), time(at + 1 << steps));
+                let (from, to) = (time(at << steps), time((at + 1) << steps));
                 let inside = u128::from(to - from) * u128::from(rank - below) / u128::from(count.max(1));
                 return (from + inside as u64).clamp(self.min.0, self.max.0);
             }
@@ -188,7 +188,7 @@ mod tests {
                 let rank = (times.len() as u64 * percent).div_ceil(100).max(1);
                 let (true_time, said) = (times[rank as usize - 1], told.percentile(percent));
                 let bucket = place(true_time) >> steps;
-                prop_assert!((time(bucket << steps)..=time(bucket + 1 << steps)).contains(&said));
+                prop_assert!((time(bucket << steps)..=time((bucket + 1) << steps)).contains(&said));
             }
         }
     }

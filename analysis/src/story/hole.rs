@@ -26,6 +26,10 @@ pub(super) const SETTLED: u32 = 256;
 /// for "at once" (chosen).
 const AT_ONCE: u64 = 4;
 
+/// What comes at the same time as its NAK was on its way before, but where the clock of the capture may be no finer than a
+/// way there and back: stamps that are multiples of 10 us tell nothing (chosen).
+const COARSE: u64 = 10_000;
+
 /// PSNs of one hole that are told apart. What a burst loses beyond this is counted as one with the last.
 const WIDEST: usize = 1024;
 
@@ -80,7 +84,7 @@ pub(crate) struct Hole {
     /// The first arrival.
     pub(crate) filled: Option<Mark>,
     /// Time of the latest arrival.
-    latest: Nanos,
+    pub(crate) latest: Nanos,
     /// Runs of repeats that came to it after it opened.
     restarts: u8,
     /// First packet of the last of them.
@@ -221,7 +225,7 @@ impl Hole {
         self.latest = mark.at;
         // In a run of repeats it is one that somebody else asked for.
         let shown = if fate == Fate::Repeated { self.opened } else { self.nak.unwrap_or(self.opened) };
-        let older = mark.at <= shown.at;
+        let older = mark.at < shown.at || mark.at == shown.at && !mark.at.0.is_multiple_of(COARSE);
         let fate = if older { Fate::Older } else { fate };
         let Some(Skipped { fate: known, times, .. }) = self.packet(psn) else { return };
         *times = times.saturating_add(1);
@@ -238,6 +242,13 @@ impl Hole {
         let open = |p: &&mut Skipped| p.fate == Fate::Unsure || fate == Fate::Late && p.fate != Fate::Older;
         if let Some(packet) = self.packet(psn).filter(open) {
             packet.fate = fate;
+        }
+    }
+
+    /// What seemed to be late may have been sent again.
+    pub(crate) fn doubt(&mut self, psn: Psn) {
+        if let Some(packet) = self.packet(psn).filter(|p| p.fate == Fate::Late) {
+            packet.fate = Fate::Unsure;
         }
     }
 

@@ -178,6 +178,8 @@ pub(crate) struct Story {
     top: Psn,
     last_request: Mark,
     last_answer: Mark,
+    /// When an answer said something new: another answer to what came twice keeps no timer from running.
+    heard: Nanos,
     /// Highest PSN acknowledged.
     acked: Option<Psn>,
     holes: Rare<VecDeque<Hole>>,
@@ -202,6 +204,11 @@ struct Trouble {
     /// The PSN of a NAK that was heeded, as it seems, only from a later packet on; and that packet.
     beyond: Option<(Psn, FrameNo)>,
     run: Run,
+    /// What the run before sent again: its first PSN, the one behind its last, and when it ended.
+    before: (Psn, Psn, Nanos),
+    /// The longest time from a repeat to another answer that was one too many: no answer comes sooner after the repeat that
+    /// it belongs to, so the way there and back is no shorter.
+    least_trip: Nanos,
     /// It filled a hole, and what follows tells whether it was a repeat.
     lone: Option<Request>,
     /// Responses that were due and did not come.
@@ -243,6 +250,7 @@ impl Story {
             top: first.psn + 1,
             last_request: frame,
             last_answer: Mark::default(),
+            heard: Nanos(0),
             acked: None,
             holes: Rare::default(),
             asked: Rare::default(),
@@ -286,7 +294,7 @@ impl Story {
 
     /// Time since anything was heard of this flow: what a timer of the requester would have run at least.
     fn quiet(&self, now: Nanos) -> Nanos {
-        now.since(Nanos(self.last_request.at.0.max(self.last_answer.at.0)))
+        now.since(Nanos(self.last_request.at.0.max(self.heard.0)))
     }
 
     /// Whether a repeat now comes sooner than an answer could have asked for it, or any timer.

@@ -141,12 +141,15 @@ impl Story {
     }
 
     /// Whether a run that an answer had asked for is over, and a timer begins the next one where it ended. A slow sender
-    /// may be silent for as long; but what was acknowledged meanwhile is sent again only where the answer was lost.
+    /// may be silent for as long; but what was acknowledged meanwhile is sent again only where the answer was lost. And where
+    /// all of the run was acknowledged and new requests followed, it is over.
     fn is_resumed(&self, request: &Request) -> bool {
         let run = &self.trouble.run;
         let served =
             run.sending && run.repeats != 0 && matches!(run.cause, Cause::Nak | Cause::Rnr | Cause::ReadReissue);
-        served && self.acked.is_some_and(|acked| acked - request.psn >= 0) && self.overdue(request.mark.at)
+        let over = !run.sending && !run.open && run.repeats != 0;
+        let told = |psn| self.acked.is_some_and(|acked| acked - psn >= 0);
+        (served && told(request.psn) || over && told(request.psn - 1)) && self.overdue(request.mark.at)
     }
 
     /// Whether an answer waits that asks for this packet or one before it.
@@ -211,6 +214,7 @@ impl Story {
         let cause = self.trouble.run.cause;
         self.trouble.causes.count(cause);
         self.trouble.run.repeats += 1;
+        self.trouble.run.last = mark.at;
         if self.goes_on(psn) && psn != self.trouble.run.next {
             // Those between were lost again, or this one is a late copy.
             self.trouble.lone = Some(*request);
@@ -224,6 +228,12 @@ impl Story {
             }
         }
         let run = self.trouble.run;
+        if run.cause == Cause::Unknown && run.follows && run.repeats == 2 {
+            // The sender went back to what came right before, and what asked for it was not seen.
+            let first = run.start - 1;
+            let silent = |h: &&mut Hole| h.holds(first) && h.nak.is_none();
+            self.holes.iter_mut().filter(silent).for_each(|h| h.doubt(first));
+        }
         if !run.asked_for && run.patient && run.repeats == 1 && self.top - run.next > 0 {
             // A sender would go on from here: alone, it is a late packet.
             self.trouble.lone = Some(*request);
@@ -239,7 +249,8 @@ impl Story {
         }
         for hole in self.holes.iter_mut().filter(|h| psn - h.start >= 0 && run.latest.at >= h.opened.at) {
             // A sender goes back to what it has no answer for: repeats before the first that is seen may have been lost.
-            if run.start - hole.end() < 0 || !hole.is_whole() {
+            // A receiver that is not ready had accepted all that came before.
+            if (run.start - hole.end() < 0 || !hole.is_whole()) && !(run.cause == Cause::Rnr && hole.is_whole()) {
                 hole.reached(run.begun.frame, run.cause);
             }
         }
@@ -255,13 +266,15 @@ impl Story {
         let again = self.trouble.run.open && self.trouble.run.start == psn;
         let second = request.stamp.psn + 1;
         let mut run = Run { start: psn, second, next: second, begun: mark, latest: mark, ..Run::default() };
-        run.timed = self.quiet(mark.at) >= SHORTEST_TIMER;
-        let mut stalled = None;
+        (run.timed, run.atomic) = (self.quiet(mark.at) >= SHORTEST_TIMER, request.atomic);
+        run.follows =
+            self.last_end == psn && self.holes.iter().any(|h| h.holds(psn - 1) && h.latest == self.last_request.at);
+        let (mut stalled, mut unsure) = (None, false);
         let before = self.asked.len();
         let beyond = self.trouble.beyond.take_if(|(asked, _)| psn - *asked <= 0).filter(|&(asked, _)| asked == psn);
-        // The one that names this PSN, else the latest.
+        // The one that names this PSN, else the latest of those that it may serve.
         let ready = || self.asked.iter().rev().filter(|a| a.mark.at <= mark.at);
-        let asked = ready().find(|a| a.psn == psn).or(ready().next()).copied();
+        let asked = ready().find(|a| a.psn == psn).or(ready().find(|a| psn - a.psn >= 0)).copied();
         // What is still to be mended, and where this packet belongs to.
         let mending = self.holes.iter().rev().find(|h| h.holds(psn) || psn - h.start >= 0 && h.nak.is_some());
         run.hole = mending.map(|h| h.opened.frame);
@@ -290,6 +303,17 @@ impl Story {
                 }
                 run.cause = Cause::Nak;
             }
+            _ if self.was_heeded_by_one(psn) && !self.overdue(mark.at) => {
+                // It came late just when it had been asked for; of a READ or atomic, the answer may have been lost as well.
+                unsure = request.read || request.atomic;
+                if unsure {
+                    self.holes.iter_mut().for_each(Hole::passed_over);
+                } else {
+                    let (from, to) = (self.trouble.run.start, self.trouble.run.next);
+                    self.holes.iter_mut().for_each(|h| h.was_late(from, to));
+                    run.cause = Cause::Nak;
+                }
+            }
             _ if self.asks_for_responses(request) => {
                 run.cause = Cause::ReadReissue;
                 self.trouble.owed.ask(request);
@@ -297,7 +321,7 @@ impl Story {
                 self.holes.iter_mut().for_each(Hole::passed_over);
             }
             // Late originals that come between the repeats are part of the same recovery.
-            _ if mends.is_some() && !self.overdue(mark.at) => {
+            _ if mends.is_some() && !self.overdue(mark.at) && !self.was_served(request) => {
                 run.cause = if mends == Some(true) { Cause::Nak } else { self.trouble.run.cause };
             }
             // Nobody who sees only one direction can tell who asked.
@@ -306,7 +330,7 @@ impl Story {
             _ if self.too_soon(mark.at) && self.quiet(mark.at) < NO_TIMER && !again => {
                 run.copy = self.holes.is_empty().then_some(self.last_end)
             }
-            _ if request.atomic && !self.overdue(mark.at) => {
+            _ if request.atomic && self.may_be_implied(request) && !self.overdue(mark.at) => {
                 run.cause = Cause::ReadReissue;
                 self.holes.iter_mut().for_each(Hole::passed_over);
             }
@@ -328,6 +352,7 @@ impl Story {
         }
         run.open = matches!(run.cause, Cause::Timeout | Cause::ReadReissue);
         run.asked_for = stalled.is_some()
+            || unsure
             || matches!(run.cause, Cause::ReadReissue)
             || self.asked.len() != before
             || beyond.is_some();
@@ -342,6 +367,8 @@ impl Story {
                 ..run
             };
         } else {
+            let old = self.trouble.run;
+            self.trouble.before = (old.start, old.next, old.last);
             self.close_run(telling.room);
         }
         self.trouble.run = run;
@@ -351,7 +378,28 @@ impl Story {
     /// timer asks for a part or so soon. (Of an atomic that comes again soon, other causes are looked for first.)
     fn asks_for_responses(&self, request: &Request) -> bool {
         let Request { mark, psn, read, atomic, sight, .. } = *request;
-        (read || atomic) && self.trouble.owed.lacks(psn) || read && (sight == Sight::Rest || !self.overdue(mark.at))
+        // Nobody who sees only one direction can tell whether a NAK had asked for it.
+        let soon = || request.answered && self.may_be_implied(request) && !self.overdue(mark.at);
+        (read || atomic) && self.trouble.owed.lacks(psn) || read && (sight == Sight::Rest || soon())
+    }
+
+    /// Whether an atomic was answered after a NAK for it had been heeded: then it is the answer that was lost.
+    fn was_served(&self, request: &Request) -> bool {
+        let run = &self.trouble.run;
+        let heeded = run.cause == Cause::Nak && run.repeats != 0 && request.psn - run.start >= 0;
+        request.atomic && heeded && self.acked.is_some_and(|acked| acked - request.psn >= 0)
+    }
+
+    /// Whether what seemed to heed a NAK from `psn` on had never been seen before, so that it may have been late.
+    fn was_heeded_by_one(&self, psn: Psn) -> bool {
+        let run = &self.trouble.run;
+        run.cause == Cause::Nak && run.start == psn && run.repeats == 0 && run.next - run.start > 0
+    }
+
+    /// Whether an answer behind the lost one may have told of it (IBTA 9.7.5.1.1: an implied NAK). Of one response where
+    /// nothing behind it was ever answered, only a timer tells.
+    fn may_be_implied(&self, request: &Request) -> bool {
+        request.psn != request.stamp.psn || self.acked.is_some_and(|acked| acked - request.psn > 0)
     }
 
     /// A NAK is heeded.
@@ -378,9 +426,11 @@ impl Story {
             self.doubled(run.start, &[run.begun], room);
             self.trouble.run.sending = false;
         } else if request.sight == Sight::Again && request.psn == self.trouble.run.next && self.trouble.run.timed {
-            self.trouble.causes.correct(Cause::Timeout);
-            self.trouble.sums.timeouts += 1;
-            (self.trouble.run.cause, self.trouble.run.open) = (Cause::Timeout, true);
+            // Of atomics, an answer behind one that was lost asks for them again after one round trip.
+            let cause = if self.trouble.run.atomic { Cause::ReadReissue } else { Cause::Timeout };
+            self.trouble.causes.correct(cause);
+            self.trouble.sums.timeouts += u64::from(cause == Cause::Timeout);
+            (self.trouble.run.cause, self.trouble.run.open) = (cause, true);
         }
     }
 

@@ -17,6 +17,8 @@ pub(crate) struct Run {
     /// First repeat of the first try, and of the latest.
     pub(crate) begun: Mark,
     pub(crate) latest: Mark,
+    /// Its last repeat.
+    pub(crate) last: Nanos,
     /// Times that it went back to `start` without any answer in between: retries, not counting the first sending.
     pub(crate) tries: u32,
     pub(crate) repeats: u32,
@@ -33,6 +35,10 @@ pub(crate) struct Run {
     pub(crate) timed: bool,
     /// It began after a silence that a timer may have ended, though a NAK is on its way.
     pub(crate) patient: bool,
+    /// What came right before its first packet, and was that packet's predecessor, filled a hole.
+    pub(crate) follows: bool,
+    /// It begins with an atomic.
+    pub(crate) atomic: bool,
     /// The packets still come in a row.
     pub(crate) sending: bool,
     /// It is not known yet what it was.

@@ -1,7 +1,7 @@
 //! Why a request was sent again.
 
 use rocetop_analysis::story::StoryReport;
-use rocetop_analysis::story::report::Recovery;
+use rocetop_analysis::story::report::{Kind, Recovery};
 use rocetop_parsers::Facts;
 use rocetop_parsers::ib::aeth::{Aeth, NakCode, Syndrome};
 
@@ -296,4 +296,55 @@ fn what_no_nak_names_may_have_been_missed_by_the_capture() {
     assert_eq!(told(2), (2, 2, 0));
     // A network that is known to lose packets loses those, too.
     assert_eq!(told(3), (6, 0, 0));
+}
+
+#[test]
+fn a_nak_that_is_on_its_way_is_heeded_before_a_wait() {
+    // In the middle: 101 and 102 came late behind the tap and were accepted, there was no buffer for 103.
+    let mut steps: Vec<(u64, Step)> = (100..106).map(|p| (u64::from(p) - 100, Step::Sent(p))).collect();
+    steps.extend([(40, Step::Ack(100)), (44, Step::Nak(101)), (45, Step::Ack(102)), (47, Step::Rnr(103))]);
+    steps.extend([(90, Step::Sent(101)), (91, Step::Sent(102)), (130, Step::Ack(102))]);
+    steps.extend([(140, Step::Sent(103)), (141, Step::Sent(104)), (142, Step::Sent(105)), (180, Step::Ack(105))]);
+    let story = told(&steps);
+    let by = &story.retransmissions.by_cause;
+    assert_eq!((by.nak, by.rnr, by.timeout, story.timeouts, story.retransmissions.total), (2, 3, 0, 0, 5));
+    assert_eq!((story.rnr_waits, story.rnr_unresolved, story.stall_ns), (1, false, 93_000));
+}
+
+#[test]
+fn answers_to_what_came_twice_keep_no_timer_from_running() {
+    // 30 ms there and back, 10 ms of patience, four WRITEs out at once.
+    let mut steps = Vec::new();
+    for group in 0..4 {
+        let (at, first) = (group * 30_010, 100 + group as u32 * 4);
+        for n in 0..4u32 {
+            let at = at + u64::from(n);
+            steps.extend((0..3).map(|k| (at + k * 10_004, Step::Sent(first + n))));
+            steps.push((at + 30_000, Step::Ack(first + n)));
+            steps.extend((1..3).map(|k| (at + k * 10_004 + 30_000, Step::Ack(first + 3))));
+        }
+    }
+    steps.sort_by_key(|&(at, _)| at);
+    let story = told(&steps);
+    let by = &story.retransmissions.by_cause;
+    assert_eq!((by.timeout, by.unknown, story.timeouts, story.lost_acks), (24, 8, 6, 0));
+    let kinds: Vec<_> = story.episodes.iter().map(|e| e.kind).collect();
+    assert_eq!(kinds, [Kind::EarlyTimeout; 3]);
+}
+
+#[test]
+fn what_comes_right_after_its_nak_and_once_more_was_late() {
+    // 101 to 103 come late, 1 us behind their NAK; what that asks for comes 40 us later. Then there is no buffer for 103.
+    let sent = |at: u64, psns: std::ops::Range<u32>| psns.zip(at..).map(|(p, at)| (at, Step::Sent(p)));
+    let mut steps = vec![(0, Step::Sent(100)), (1, Step::Ack(100)), (2, Step::Sent(104)), (3, Step::Nak(101))];
+    steps.extend(sent(4, 101..104));
+    steps.extend([(7, Step::Ack(102)), (8, Step::Rnr(103))]);
+    steps.extend(sent(44, 101..103));
+    steps.extend([(47, Step::Ack(102))]);
+    steps.extend(sent(95, 103..106));
+    steps.extend([(99, Step::Ack(105))]);
+    let story = told(&steps);
+    let by = &story.retransmissions.by_cause;
+    assert_eq!((by.nak, by.rnr, story.retransmissions.total), (2, 2, 4));
+    assert_eq!((story.lost_before_tap, story.lost_or_late, story.reordered, story.timeouts), (0, 0, 3, 0));
 }

@@ -3,7 +3,7 @@
 use rocetop_analysis::story::report::Kind;
 use rocetop_parsers::Facts;
 use rocetop_parsers::facts::Flags;
-use rocetop_parsers::ib::aeth::{Aeth, Syndrome};
+use rocetop_parsers::ib::aeth::{Aeth, NakCode, Syndrome};
 
 use crate::faults::Faults;
 use crate::kit::{ACK, READ_REQ, Tap, connection};
@@ -249,4 +249,53 @@ fn what_comes_twice_within_a_few_microseconds_is_no_timers() {
     let story = requests(&seen).story.as_ref().unwrap();
     assert_eq!((story.duplicated_by_network, story.timeouts, story.stall_ns), (1, 0, 0));
     assert_eq!((story.retransmissions.by_cause.unknown, story.retransmissions.total), (1, 1));
+}
+
+#[test]
+fn what_a_capture_without_the_nak_shows_is_lost_or_late() {
+    // Only the NAK is missing: 102 comes after a round trip, and all that had come behind it once more.
+    let (mut out, mut back) = connection();
+    (out.ttl, back.ttl) = (62, 64);
+    let told = |again: std::ops::Range<u32>| {
+        let mut tap = Tap::default();
+        let mut both = |at: u64, psn: u32, answered: bool| {
+            tap.add(1_000_000_000 + at, Tap::facts(out, 0x0a, psn));
+            let aeth = Aeth::new(Syndrome::Ack(31), 0);
+            let ack = Facts { aeth, payload: 0, ..Tap::facts(back, ACK, psn) };
+            if answered {
+                tap.add(1_000_000_100 + at, ack);
+            }
+        };
+        (100..102).for_each(|psn| both(u64::from(psn) * 2_000, psn, true));
+        (103..110).for_each(|psn| both(u64::from(psn) * 2_000, psn, false));
+        again.for_each(|psn| both(u64::from(psn) * 2_000 + 100_000, psn, true));
+        (110..120).for_each(|psn| both(u64::from(psn) * 2_000 + 200_000, psn, true));
+        let story = requests(&tap.finish()).story.clone().unwrap();
+        (story.lost_before_tap, story.lost_or_late, story.reordered, story.retransmissions.by_cause.unknown)
+    };
+    assert_eq!(told(102..110), (0, 1, 0, 7));
+    // Alone, nothing shows that it was sent again.
+    assert_eq!(told(102..103), (0, 0, 1, 0));
+}
+
+#[test]
+fn a_coarse_clock_tells_no_order() {
+    // 101 is asked for and comes within one stamp; then all behind it again.
+    let (mut out, mut back) = connection();
+    (out.ttl, back.ttl) = (62, 64);
+    let told = |at: u64| {
+        let mut tap = Tap::default();
+        let answer = |psn, syndrome| Facts { aeth: Aeth::new(syndrome, 0), payload: 0, ..Tap::facts(back, ACK, psn) };
+        tap.add(at, Tap::facts(out, 0x0a, 100));
+        tap.add(at, answer(100, Syndrome::Ack(31)));
+        (102..106).for_each(|psn| tap.add(at, Tap::facts(out, 0x0a, psn)));
+        tap.add(at, answer(101, Syndrome::Nak(NakCode::PSN_SEQUENCE_ERROR)));
+        (101..106).for_each(|psn| tap.add(at, Tap::facts(out, 0x0a, psn)));
+        tap.add(at, answer(105, Syndrome::Ack(31)));
+        let story = requests(&tap.finish()).story.clone().unwrap();
+        (story.reordered, story.lost_before_tap + story.lost_or_late)
+    };
+    assert_eq!(told(1_003_000_000), (0, 1));
+    // To the nanosecond, it was on its way when it was asked for.
+    assert_eq!(told(1_003_000_001), (1, 0));
 }

@@ -219,3 +219,114 @@ fn no_more_are_lost_than_were() {
     faults.none();
     assert!(told * 3 > lost, "{told} of {lost}");
 }
+
+/// One request after the other, each answered by one packet: nanoseconds, PSN, and whether the answer comes by, which
+/// it does this many nanoseconds later.
+fn one_by_one(opcode: u8, after: u64, sent: impl IntoIterator<Item = (u64, u32, bool)>) -> StoryReport {
+    let (mut out, mut back) = connection();
+    (out.ttl, back.ttl) = if after < 1_000 { (62, 64) } else { (64, 62) };
+    let (response, dma_len) = if opcode == READ_REQ { (0x10, 1_024) } else { (0x12, 0) };
+    let mut all: Vec<(u64, Facts)> = Vec::new();
+    for (at, psn, answered) in sent {
+        all.push((at, Facts { dma_len, payload: 0, ..Tap::facts(out, opcode, psn) }));
+        if answered {
+            all.push((at + after, Facts { payload: dma_len, ..Tap::facts(back, response, psn) }));
+        }
+    }
+    all.sort_by_key(|&(at, _)| at);
+    let mut tap = Tap::default();
+    all.into_iter().for_each(|(at, facts)| tap.add(1_000_000_000 + at, facts));
+    requests(&tap.finish()).story.clone().unwrap()
+}
+
+#[test]
+fn a_round_trip_behind_a_lost_result_no_timer_has_run() {
+    // Bursts of four; of the third, the first result is lost behind the responder's tap, and the second tells of it.
+    for (trip, reissued) in [(5_000, 0), (8_000, 0), (12_000, 4), (20_000, 4), (30_000, 4), (200_000, 4)] {
+        let burst = |n: u64, first: u32| (0..4).map(move |k| (n * trip + u64::from(k) * 300, first + k, true));
+        let bursts = [(0, 100), (1, 104), (2, 108), (3, 108), (4, 112), (5, 116)];
+        let story = one_by_one(0x14, 100, bursts.into_iter().flat_map(|(n, first)| burst(n, first)));
+        let by = story.retransmissions.by_cause;
+        assert_eq!((by.read_reissue, by.unknown, by.timeout), (reissued, 4 - reissued, 0), "{trip}");
+        assert_eq!((story.timeouts, story.stall_ns), (0, 0), "{trip}");
+    }
+}
+
+#[test]
+fn a_silence_that_nothing_behind_it_ended_is_a_timers() {
+    // One operation at a time; no answer to the sixteenth comes to the requester.
+    for opcode in [READ_REQ, 0x14] {
+        for (trip, timer) in [(12_000, 100_000), (46_000, 300_000), (46_000, 4_000_000), (200_000, 600_000)] {
+            for after in [trip - 100, 100] {
+                let sent = (0..30u32).flat_map(|n| {
+                    let at = u64::from(n) * trip + if n > 15 { timer } else { 0 };
+                    let again = (n == 15).then_some((at + timer, 100 + n, true));
+                    [Some((at, 100 + n, n != 15 || after == 100)), again].into_iter().flatten()
+                });
+                let story = one_by_one(opcode, after, sent);
+                let by = story.retransmissions.by_cause;
+                let why = format!("{opcode:#x} {trip} {timer} {after}");
+                assert_eq!((by.timeout, by.read_reissue, story.timeouts), (1, 0, 1), "{why}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_timer_shorter_than_the_way_is_early() {
+    // 30 ms there and back, 10 ms of patience: each of these is sent three times and answered three times.
+    for opcode in [READ_REQ, 0x14] {
+        let trip = 30_000_000;
+        let sent = (0..5u32).flat_map(|n| {
+            let at = u64::from(n) * (trip + 10_000);
+            (0..3).map(move |k| (at + k * 10_000_000, 100 + n, true))
+        });
+        let story = one_by_one(opcode, trip, sent);
+        let by = story.retransmissions.by_cause;
+        // Before the first answer, nobody knows that answers can be seen.
+        assert_eq!((by.timeout, by.unknown, story.timeouts), (8, 2, 8), "{opcode:#x}");
+        let kinds: Vec<Kind> = story.episodes.iter().map(|e| e.kind).collect();
+        assert_eq!(kinds, [Kind::EarlyTimeout; 4], "{opcode:#x}");
+    }
+}
+
+#[test]
+fn one_direction_alone_tells_no_cause() {
+    // A READ of 102 is lost, and the sender goes back; no answer is seen.
+    let (out, _) = connection();
+    let mut tap = Tap::default();
+    let sent = [100, 101, 103, 104, 102, 103, 104, 105];
+    for (at, psn) in (1_000_000_000..).step_by(40_000).zip(sent) {
+        tap.add(at, Facts { dma_len: 256, payload: 0, ..Tap::facts(out, READ_REQ, psn) });
+    }
+    let seen = tap.finish();
+    let story = requests(&seen).story.as_ref().unwrap();
+    let by = story.retransmissions.by_cause;
+    assert_eq!((by.unknown, by.read_reissue, story.retransmissions.total), (2, 0, 2));
+    assert_eq!((story.lost_before_tap, story.lost_or_late), (0, 1));
+}
+
+#[test]
+fn a_read_that_came_late_or_lost_its_response_is_either() {
+    let (mut out, mut back) = connection();
+    (out.ttl, back.ttl) = (62, 64);
+    let mut tap = Tap::default();
+    let read = |psn| Facts { dma_len: 256, payload: 0, ..Tap::facts(out, READ_REQ, psn) };
+    let response = |psn| Facts { payload: 256, ..Tap::facts(back, 0x10, psn) };
+    let nak = Aeth::new(Syndrome::Nak(NakCode::PSN_SEQUENCE_ERROR), 0);
+    tap.add(1_000, read(100));
+    tap.add(1_100, response(100));
+    tap.add(2_000, read(102));
+    tap.add(2_100, Facts { aeth: nak, payload: 0, ..Tap::facts(back, ACK, 101) });
+    tap.add(4_500, read(101));
+    (101..103).for_each(|psn| tap.add(4_700 + u64::from(psn), response(psn)));
+    tap.add(14_500, read(101));
+    tap.add(14_800, response(101));
+    tap.add(20_000, read(103));
+    tap.add(20_100, response(103));
+    let seen = tap.finish();
+    let story = requests(&seen).story.as_ref().unwrap();
+    let by = story.retransmissions.by_cause;
+    assert_eq!((by.unknown, by.read_reissue, by.nak, story.retransmissions.total), (1, 0, 0, 1));
+    assert_eq!((story.lost_before_tap, story.lost_or_late, story.reordered), (0, 1, 0));
+}
