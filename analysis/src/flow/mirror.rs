@@ -128,8 +128,9 @@ impl<I: Identified> Mirror<I> {
     /// Whether second sights are copies, as it looks by now: most of what was sent had one, or nearly all that came
     /// elsewhere are. A bond shows each packet at one of its links, and a repeat that takes the other one is none.
     fn looks_moved(&self) -> bool {
-        let sent = (self.at_home + self.elsewhere).saturating_sub(self.moved);
-        self.moved * 2 > sent || self.moved * 10 >= self.elsewhere * 9
+        let second = self.moved + self.late;
+        let sent = (self.at_home + self.elsewhere).saturating_sub(second);
+        second * 2 > sent || second * 10 >= self.elsewhere * 9
     }
 
     /// Whether repeats whose first sight is not remembered are copies, as it looks by now: home went on, or nothing new

@@ -20,6 +20,22 @@ fn a_mirror_of_both_ports_is_counted_once() {
 }
 
 #[test]
+fn copies_that_trail_are_no_packets_delivered_twice() {
+    let (out, back) = connection();
+    let (routed, answered) = (Way { ttl: 63, ..out }, Way { ttl: 63, ..back });
+    let mut tap = Tap::default();
+    for psn in 0..100 {
+        tap.send(out, WRITE_ONLY, psn).ack(back, psn, psn + 1);
+        if psn >= 2 {
+            tap.send(routed, WRITE_ONLY, psn - 2).ack(answered, psn - 2, psn - 1);
+        }
+    }
+    let seen = tap.finish();
+    let story = seen.flows[0].story.as_ref().unwrap();
+    assert_eq!((seen.totals.mirror_copies, story.duplicated_by_network, story.retransmissions.total), (196, 0, 0));
+}
+
+#[test]
 fn repeats_stay_repeats_under_a_mirror() {
     let (out, _) = connection();
     let routed = Way { ttl: 63, ..out };

@@ -44,3 +44,24 @@ fn repeats_are_no_copies_where_each_has_its_own() {
         assert_eq!((back.sent, back.lost, back.mirror_copies, back.duplicated), (100, Some(0), 100, 0), "{lag}");
     }
 }
+
+#[test]
+fn a_tap_whose_links_take_turns_shows_repeats() {
+    // One link, one that takes over in the midst of what is sent again, and a bond of two.
+    for link in [|_| 0, |n: u32| u32::from(n >= 62), |n: u32| n % 2] {
+        let mut lab = Lab::new();
+        let thrice = (0..60).chain(10..60).chain(10..70);
+        for (n, psn) in (0..).zip(thrice) {
+            let mut sent = request(psn, u64::from(n) * 2);
+            lab.seen(0, sent, 0);
+            // Of 40 the first one is lost, and of 55 all three.
+            if n != 40 && psn != 55 {
+                sent.facts.ifindex = link(n);
+                lab.seen(1, sent, 0);
+            }
+        }
+        let row = lab.row();
+        let (copies, lost) = (row.mirror_copies, row.lost);
+        assert_eq!((row.sent, row.received, lost, copies), (170, 166, Some(4), 0), "{} {}", link(62), link(61));
+    }
+}
