@@ -448,6 +448,17 @@ fn go_back_n(count: u32, start: u32, loses: &[bool], lab: &mut Lab) -> Vec<Strin
     lost
 }
 
+#[test]
+fn who_goes_back_in_every_window_is_no_mirror() {
+    let loses: Vec<bool> = (0..97).map(|n| [2, 30, 32, 48].contains(&n)).collect();
+    let mut lab = Lab::new();
+    let lost = go_back_n(31, 0, &loses, &mut lab);
+    lab.all([request(31, 1 << 40)]);
+    let row = lab.row();
+    assert_eq!(frames(&row), ["a:3", "a:31", "a:33", "a:49"]);
+    assert_eq!((lost.len(), row.lost, row.mirror_copies), (4, Some(4), 0));
+}
+
 proptest! {
     #[test]
     fn random_loss_is_found_exactly(

@@ -259,9 +259,11 @@ impl Pair {
         if !alike || !long || all.doubles < least || all.third * 10 > all.doubles {
             return NEITHER;
         }
+        // Who loses something of every window goes back again and again, each time after about the same time.
+        let exact = apart(self.soonest, self.latest, TICK);
         match [0, 1].map(|way| self.look(way, now)) {
             [Look::Doubled, Look::Doubled] => BOTH,
-            _ if all.doubles < PROOF => NEITHER,
+            _ if all.doubles < PROOF || !exact => NEITHER,
             [Look::Doubled, Look::Unseen] | [Look::Unseen, Look::Doubled] => BOTH,
             [Look::Doubled, Look::Single] => [true, false],
             [Look::Single, Look::Doubled] => [false, true],
