@@ -73,13 +73,16 @@ impl Histogram {
         if self.count > 0 {
             let (old, new) = (steps(self.min, self.max), steps(min, max));
             let (old_first, new_first) = (place(self.min.0) >> old, place(min.0) >> new);
-            let mut buckets = [0u16; BUCKETS];
+            let mut buckets = [0u32; BUCKETS];
             for (at, &count) in (old_first..).zip(&self.buckets) {
                 if let Some(to) = buckets.get_mut(((at >> (new - old)) - new_first) as usize) {
-                    *to = to.saturating_add(count);
+                    *to += u32::from(count);
                 }
             }
-            self.buckets = buckets;
+            while buckets.iter().any(|&n| n >= u32::from(u16::MAX)) {
+                buckets.iter_mut().for_each(|n| *n = n.div_ceil(2));
+            }
+            self.buckets = buckets.map(|n| n as u16);
         }
         (self.min, self.max) = (min, max);
     }
@@ -158,6 +161,15 @@ mod tests {
         assert_eq!((spread.count, spread.max), (200_000, 10_000));
         assert!((96..112).contains(&times.percentile(49)) && times.percentile(52) > 9_000, "{spread:?}");
         assert_eq!(size_of::<Histogram>(), 152);
+    }
+
+    #[test]
+    fn nor_do_full_buckets_that_are_put_together() {
+        let many = |time| std::iter::repeat_n(time, 40_000);
+        let times = of(many(1_000).chain(many(1_008)).chain([10_000_000, 1_000, 1_000]));
+        let spread = times.spread();
+        assert_eq!((spread.count, spread.max), (80_003, 10_000_000));
+        assert!((1_000..1_100).contains(&spread.p50) && (1_000..1_100).contains(&spread.p99), "{spread:?}");
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Several taps that saw the same traffic: what was lost between them, where, and how long the way took.
 //!
 //! Owns: which packet at one tap is which at another, the direction between two taps, losses, delays, clock offsets. May
-//! use: flow keys and places of packets. The engines of the taps are apart and know nothing of this.
+//! use: flow keys and places of packets, and what tells copies and doubles from repeats. The engines of the taps are apart
+//! and know nothing of this.
 //!
 //! A packet is known again by its flow, its kind, its PSN and what its AETH says, and of several copies as many went
 //! through as both taps saw: no clock has a say in how many were lost. Where a sender repeats and one copy is missing,

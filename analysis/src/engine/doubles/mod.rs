@@ -1,7 +1,7 @@
 //! Doubles: captures that hold every frame twice, as two mirror ports in one file do, or a bridge and its port.
 //!
 //! Owns: which pairs of hosts are doubled, and what is held back until that is known. What a copy is where the two differ
-//! in TTL, VLAN or tunnel is told flow by flow, in `copies`; here the second one looks like the first, at the same interface
+//! in TTL, VLAN or tunnel is told flow by flow, in `flow::mirror`; here the second one looks like the first, at the same interface
 //! or another one.
 //!
 //! A story cannot take back what it was told, so the first packets of a pair of hosts wait until it shows whether they
