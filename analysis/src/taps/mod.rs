@@ -69,6 +69,7 @@ impl Matcher {
         if !packet.facts.is_rdma() {
             return;
         }
+        self.each_pair(tap, |side, pair, spans| pair.came(side, spans));
         let mut ready = Vec::new();
         if let Some(front) = self.fronts.get_mut(tap) {
             front.sift(packet, &mut ready);
@@ -79,13 +80,19 @@ impl Matcher {
     /// A packet that is no double.
     fn sight(&mut self, tap: usize, packet: &Packet) {
         self.turn += 1;
+        let turn = self.turn;
+        self.each_pair(tap, |side, pair, spans| pair.packet(side, packet, turn, spans));
+    }
+
+    /// Every two taps of which this is one, and which.
+    fn each_pair(&mut self, tap: usize, mut each: impl FnMut(usize, &mut Pair, [Span; 2])) {
         for (first, second, pair) in &mut self.pairs {
             let side = match tap {
                 t if t == *first => 0,
                 t if t == *second => 1,
                 _ => continue,
             };
-            pair.packet(side, packet, self.turn, spans(&self.fronts, *first, *second));
+            each(side, pair, spans(&self.fronts, *first, *second));
         }
     }
 

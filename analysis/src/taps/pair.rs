@@ -47,9 +47,7 @@ pub(super) struct Pair {
     mtus: Mtus,
     /// Packets that each tap saw before the other's first frame.
     early: [u64; 2],
-    /// Turns of the latest packet that each tap saw.
-    latest: [u64; 2],
-    /// Packets that each tap saw after the other's last one.
+    /// Packets that each tap has seen since the other's last one.
     late: [u64; 2],
     /// Packets in all windows.
     kept: usize,
@@ -64,6 +62,16 @@ impl Pair {
         Self { most_flows, ..Self::default() }
     }
 
+    /// A packet came by tap `side` of the two. It may have to wait before it is matched.
+    pub(super) fn came(&mut self, side: usize, spans: [Span; 2]) {
+        if let Some(early) = self.early.get_mut(side) {
+            *early += u64::from(other(&spans, side).is_some_and(Span::is_empty));
+        }
+        for (tap, late) in self.late.iter_mut().enumerate() {
+            *late = if tap == side { *late + 1 } else { 0 };
+        }
+    }
+
     /// Adds a packet that tap `side` of the two saw as the `turn`th of all.
     pub(super) fn packet(&mut self, side: usize, packet: &Packet, turn: u64, spans: [Span; 2]) {
         let Some(index) = self.window(&packet.facts) else {
@@ -75,12 +83,6 @@ impl Pair {
         if !sight.damaged {
             self.mtus.add(&packet.facts);
             sight.rest = window.reads.get_mut(side).is_some_and(|reads| reads.is_rest(&packet.facts, self.mtus));
-        }
-        if let Some(latest) = self.latest.get_mut(side) {
-            *latest = turn;
-        }
-        if let Some(early) = self.early.get_mut(side) {
-            *early += u64::from(other(&spans, side).is_some_and(Span::is_empty));
         }
         if let Some(psn) = acknowledges(&packet.facts).filter(|_| !sight.damaged) {
             window.acked = later(window.acked, psn);
@@ -159,11 +161,6 @@ impl Pair {
 
     /// Settles everything.
     pub(super) fn finish(&mut self, spans: [Span; 2]) {
-        let sides = self.late.iter_mut().zip(self.latest.iter().rev()).enumerate();
-        for (side, (late, &until)) in sides {
-            let seen = self.windows.iter().filter_map(|w| w.seen.get(side)).flatten();
-            *late = seen.filter(|s| s.turn > until).count() as u64;
-        }
         // Answers follow what requests tell of mirrors.
         let (first, then): (Vec<_>, Vec<_>) =
             (0..self.windows.len()).partition(|&w| self.windows.get(w).is_some_and(Window::is_numbered));

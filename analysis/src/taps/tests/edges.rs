@@ -88,3 +88,36 @@ fn another_flow_of_the_direction_tells_where_one_cannot() {
     assert_eq!(figures(&row), (80, 79, Some(1), 40));
     assert_eq!(row.queueing_ns.count, 40);
 }
+
+#[test]
+fn a_capture_shorter_than_what_tells_doubles_is_judged_to_its_end() {
+    let mut lab = Lab::new();
+    for n in 0..80 {
+        lab.both(request(n, u64::from(n) * 5));
+    }
+    for n in 0..60 {
+        let answer = ack(n, 100 + u64::from(n) * 3);
+        lab.seen(1, answer, 0);
+        // The last two answers do not get through, and requests go on behind them.
+        if n < 58 {
+            lab.seen(0, answer, 0);
+        }
+    }
+    let [there, back] = lab.rows().map(Option::unwrap);
+    assert_eq!([figures(&there), figures(&back)], [(80, 80, Some(0), 0), (60, 58, Some(2), 0)]);
+}
+
+#[test]
+fn where_a_capture_began_amid_traffic_its_first_moments_are_not_judged() {
+    let mut lab = Lab::new();
+    for n in 0..40 {
+        lab.seen(0, request(n, u64::from(n) * 2), 0);
+    }
+    // The second capture begins with an answer. 38 and 39 may have been there a little sooner than others.
+    lab.both(ack(0, 105));
+    for n in 40..100 {
+        lab.both(request(n, u64::from(n) * 2));
+    }
+    let [there, _] = lab.rows().map(Option::unwrap);
+    assert_eq!(figures(&there), (60, 60, Some(0), 40));
+}
