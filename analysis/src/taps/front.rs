@@ -8,6 +8,7 @@ use crate::engine::doubles::Doubles;
 use crate::engine::{SHARDS, shard_of};
 use crate::event::Packet;
 use crate::flow::Key;
+use crate::taps::sight::stamp;
 
 /// First and last time stamp of a capture, all frames.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +29,7 @@ impl Span {
     }
 
     pub(super) fn add(&mut self, at: Nanos) {
-        let at = at.0.cast_signed();
+        let at = stamp(at);
         self.first = self.first.min(at);
         self.last = self.last.max(at);
     }

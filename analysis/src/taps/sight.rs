@@ -5,11 +5,16 @@ use rocetop_parsers::fold::numbered;
 use rocetop_parsers::ib::aeth::Syndrome;
 use rocetop_parsers::ib::opcode::{Opcode, Operation, Traits, Transport};
 use rocetop_parsers::icrc::Icrc;
-use rocetop_parsers::{Facts, Psn};
+use rocetop_parsers::{Facts, Nanos, Psn};
 
 use crate::event::{FrameNo, Packet};
 use crate::flow::headers::{Outer, Place};
 use crate::flow::mirror::{Glance, Identified};
+
+/// A time stamp as a number that differences and sums of two can be made of: at most of the year 2116.
+pub(super) fn stamp(at: Nanos) -> i64 {
+    at.0.min(i64::MAX as u64 / 2).cast_signed()
+}
 
 /// What a packet is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -105,7 +110,7 @@ impl Sight {
         let kind = Kind::of(facts, facts.opcode.traits());
         Self {
             turn,
-            at: packet.at.0.cast_signed(),
+            at: stamp(packet.at),
             frame: packet.frame,
             identity: Identity::of(facts, kind),
             psn: facts.psn,

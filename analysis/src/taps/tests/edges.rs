@@ -121,3 +121,17 @@ fn where_a_capture_began_amid_traffic_its_first_moments_are_not_judged() {
     let [there, _] = lab.rows().map(Option::unwrap);
     assert_eq!(figures(&there), (60, 60, Some(0), 40));
 }
+
+#[test]
+fn impossible_stamps_break_nothing() {
+    let mut matcher = crate::taps::Matcher::new(2, 8);
+    for (tap, at) in [(0, 0), (1, u64::MAX), (0, u64::MAX), (1, 0), (0, 1 << 63), (1, 1)] {
+        for psn in 0..40 {
+            let packet =
+                crate::Packet { at: rocetop_parsers::Nanos(at), facts: request(psn, 0).facts, ..Default::default() };
+            matcher.packet(tap, &packet);
+        }
+    }
+    let between = matcher.finish(&["a".to_owned(), "b".to_owned()]);
+    assert_eq!(between.rows.iter().map(|row| row.received).sum::<u64>(), 120);
+}
