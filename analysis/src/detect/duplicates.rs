@@ -44,7 +44,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
             .with("duplicated_by_network", story.duplicated_by_network);
         let advice = "Capture at the sender to see whether there are two already; if not, look for a loop or a leaking mirror \
                       on the path.";
-        report(Finding { evidence, advice: advice.to_owned(), ..finding(&RULE, case, flow, digest.as_ref(), title) });
+        report(Finding { evidence, advice: advice.to_owned(), ..finding(&RULE, flow, digest.as_ref(), title) });
     }
 }
 

@@ -62,7 +62,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         let advice = "Raise the timeout of the queue pair (NCCL: NCCL_IB_TIMEOUT) until 4.096 us x 2^t is several times the \
                       longest round trip, and find what makes answers late.";
         let title = format!("{what}: {}", road(flow));
-        report(Finding { evidence, advice: advice.to_owned(), ..finding(&RULE, case, flow, Some(&digest), title) });
+        report(Finding { evidence, advice: advice.to_owned(), ..finding(&RULE, flow, Some(&digest), title) });
     }
 }
 

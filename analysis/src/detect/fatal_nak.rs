@@ -55,7 +55,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
                 evidence: Evidence::default().with("naks", u64::from(count)).with("error", name.to_owned()),
                 advice: "Look at the application and the memory registration at both ends, not at the network."
                     .to_owned(),
-                ..finding(&RULE, case, flow, digest.as_ref(), title)
+                ..finding(&RULE, flow, digest.as_ref(), title)
             });
         }
     }

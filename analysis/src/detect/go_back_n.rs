@@ -76,7 +76,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
             .with("near", near(story.near));
         let advice =
             "Look at the frames of the finding and compare the firmware of both NICs with their release notes.";
-        report(Finding { evidence, advice: advice.to_owned(), ..finding(&RULE, case, flow, digest.as_ref(), title) });
+        report(Finding { evidence, advice: advice.to_owned(), ..finding(&RULE, flow, digest.as_ref(), title) });
     }
 }
 

@@ -54,7 +54,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
             .with("stall_ns", story.stall_ns);
         let advice =
             format!("Set min_rnr_timer of the queue pair at {}: 12 (0.64 ms) is usual, 0 is the longest.", flow.dst);
-        report(Finding { evidence, advice, ..finding(&RULE, case, flow, digest.as_ref(), title) });
+        report(Finding { evidence, advice, ..finding(&RULE, flow, digest.as_ref(), title) });
     }
 }
 

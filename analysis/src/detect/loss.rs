@@ -38,7 +38,7 @@
 //! # References
 //! IBTA Volume 1, 9.7.5.2 (NAK codes), 9.8 (unreliable service). Lumina (SIGCOMM 2023) measures go-back-N in hardware.
 
-use super::kit::{Digest, count, counted, finding, near, road, whereabouts};
+use super::kit::{Digest, FRAMES, count, counted, finding, near, road, whereabouts};
 use super::{Case, Evidence, Finding, Judge, Rule, Severity};
 use crate::report::{FlowReport, FrameRef};
 use crate::story::StoryReport;
@@ -59,8 +59,6 @@ pub(super) const RULE: Rule = Rule {
 const CRITICAL_PERCENT: u64 = 1;
 /// Fewer repeats than this are one or two lost frames, which a short capture makes a large share.
 const CRITICAL_REPEATS: u64 = 10;
-/// Frames that a finding names.
-const FRAMES: usize = 12;
 
 /// What was lost, and what may have been.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,7 +137,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
             Some(told) => advice_of_taps(story, told, lost),
             None => advice(story, recovers, severity),
         };
-        let found = seen_at(told, lost, finding(&RULE, case, flow, digest.as_ref(), title));
+        let found = seen_at(told, lost, finding(&RULE, flow, digest.as_ref(), title));
         report(Finding { severity, evidence: evidence.with_taps(told), advice, ..found });
     }
 }

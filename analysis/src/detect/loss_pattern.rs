@@ -28,7 +28,7 @@
 
 use std::collections::BTreeMap;
 
-use super::kit::{count, counted};
+use super::kit::{FRAMES, count, counted};
 use super::{Evidence, Finding, Judge, Rule, Severity};
 use crate::Ledger;
 use crate::report::{FlowReport, FrameRef};
@@ -62,8 +62,6 @@ const FEW: u64 = 10;
 const TOGETHER_NS: u64 = 1_000_000;
 /// Episodes that are looked at, of all flows to one host.
 const EPISODES: usize = 4_096;
-/// Frames that a finding names.
-const FRAMES: usize = 12;
 
 /// What is known about the way to one host.
 #[derive(Clone, Debug, Default)]

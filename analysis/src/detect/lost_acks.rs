@@ -77,7 +77,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         let title = format!("{what}: {}", road(flow));
         // What is only in doubt costs no more than the timeouts, which have a finding of their own.
         let severity = if certain + between != 0 { Severity::Warning } else { Severity::Info };
-        report(Finding { severity, evidence, advice, ..finding(&RULE, case, flow, digest.as_ref(), title) });
+        report(Finding { severity, evidence, advice, ..finding(&RULE, flow, digest.as_ref(), title) });
     }
 }
 

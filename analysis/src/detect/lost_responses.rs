@@ -62,7 +62,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
             .with("read_reissues", story.retransmissions.by_cause.read_reissue)
             .with("stall_ns", story.stall_ns);
         let advice = format!("Look at the way of the responses, from {} to {}.", flow.dst, flow.src);
-        report(Finding { severity, evidence, advice, ..finding(&RULE, case, flow, digest.as_ref(), title) });
+        report(Finding { severity, evidence, advice, ..finding(&RULE, flow, digest.as_ref(), title) });
     }
 }
 

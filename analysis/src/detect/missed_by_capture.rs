@@ -43,7 +43,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
             .with("requests", flow.requests.packets)
             .with("missed_by_capture", story.missed_by_capture);
         let advice = "The network is not to blame. Capture with a larger buffer, fewer bytes a packet or a filter.";
-        report(Finding { evidence, advice: advice.to_owned(), ..finding(&RULE, case, flow, digest.as_ref(), title) });
+        report(Finding { evidence, advice: advice.to_owned(), ..finding(&RULE, flow, digest.as_ref(), title) });
     }
 }
 

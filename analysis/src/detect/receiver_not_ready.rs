@@ -47,7 +47,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         let requester = back.and_then(|b| b.story.as_ref().map(|story| (b, story)));
         let Some((requests, story)) = requester else {
             let title = format!("{} from {}: its receiver was not ready", counted(naks, "RNR NAK"), flow.src);
-            report(found(case, flow, None, title, Evidence::default().with("rnr_naks", naks)));
+            report(found(flow, None, title, Evidence::default().with("rnr_naks", naks)));
             continue;
         };
         let digest = Digest::of(story, |e| e.kind == Kind::Rnr);
@@ -63,14 +63,14 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         if let Some(us) = story.rnr_timer_us {
             evidence = evidence.with("rnr_timer_us", us);
         }
-        report(found(case, requests, digest.as_ref(), title, evidence));
+        report(found(requests, digest.as_ref(), title, evidence));
     }
 }
 
-fn found(case: &Case<'_>, flow: &FlowReport, digest: Option<&Digest>, title: String, evidence: Evidence) -> Finding {
+fn found(flow: &FlowReport, digest: Option<&Digest>, title: String, evidence: Evidence) -> Finding {
     let advice = "Look at the receiver, not at the network: post more receive buffers, earlier, and find out what keeps \
                   the program there from doing so.";
-    Finding { evidence, advice: advice.to_owned(), ..finding(&RULE, case, flow, digest, title) }
+    Finding { evidence, advice: advice.to_owned(), ..finding(&RULE, flow, digest, title) }
 }
 
 #[cfg(test)]

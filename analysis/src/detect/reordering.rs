@@ -91,7 +91,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
             .with("sequence_naks", back.map_or(0, |b| u64::from(b.naks.psn_sequence_error)))
             .with("sent_again", all.as_ref().map_or(0, |d| d.repeats))
             .with("near", near(story.near));
-        let base = finding(&RULE, case, flow, all.as_ref(), title);
+        let base = finding(&RULE, flow, all.as_ref(), title);
         report(Finding { severity, evidence, advice: advice.to_owned(), ..base });
     }
 }

@@ -72,7 +72,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
             advice += &format!(" The capture ends {} after the last one.", time(silence));
         }
         let digest = Digest::of(story, |e| e.kind == Kind::Rnr && e.psn == last.psn);
-        report(Finding { evidence, advice, ..finding(&RULE, case, flow, digest.as_ref(), title) });
+        report(Finding { evidence, advice, ..finding(&RULE, flow, digest.as_ref(), title) });
     }
 }
 

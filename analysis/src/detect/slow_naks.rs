@@ -58,7 +58,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
             .with("near", near(story.near));
         let advice = format!("Compare the NIC and firmware of {who} with others; software RDMA is always slow.");
         let digest = Digest::of(story, |e| e.cause == Some(Cause::Nak));
-        report(Finding { evidence, advice, ..finding(&RULE, case, flow, digest.as_ref(), title) });
+        report(Finding { evidence, advice, ..finding(&RULE, flow, digest.as_ref(), title) });
     }
 }
 

@@ -110,7 +110,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
             "{value}{outage}{between} timeout hurts less per loss, but must stay well above the longest round trip."
         );
         let evidence = evidence.with_taps(told);
-        report(Finding { evidence, advice, ..finding(&RULE, case, flow, digest.as_ref(), title) });
+        report(Finding { evidence, advice, ..finding(&RULE, flow, digest.as_ref(), title) });
     }
 }
 

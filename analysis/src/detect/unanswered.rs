@@ -84,7 +84,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         }
         // Without a view of the answers it is the requester's behaviour alone that speaks.
         let severity = if back.is_some() { Severity::Critical } else { Severity::Warning };
-        report(Finding { severity, evidence, advice, ..finding(&RULE, case, flow, digest.as_ref(), title) });
+        report(Finding { severity, evidence, advice, ..finding(&RULE, flow, digest.as_ref(), title) });
     }
 }
 

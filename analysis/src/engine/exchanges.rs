@@ -35,6 +35,14 @@ pub enum State {
     Rejected,
 }
 
+impl State {
+    /// Whether the other side has agreed, whatever came then.
+    #[must_use]
+    pub fn is_agreed(self) -> bool {
+        !matches!(self, Self::Requested | Self::Rejected)
+    }
+}
+
 /// What an exchange is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -6,7 +6,7 @@ use crate::story::StoryReport;
 use crate::story::report::{Cause, EpisodeReport};
 
 /// Frames that a finding names: enough to look at, few enough to read.
-const FRAMES: usize = 12;
+pub(in crate::detect) const FRAMES: usize = 12;
 
 /// Episodes of one sort.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

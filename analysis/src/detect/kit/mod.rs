@@ -9,35 +9,21 @@ mod words;
 pub(super) mod cases;
 
 pub(super) use self::between::{lost_between, whereabouts};
-pub(super) use self::episodes::{Digest, timeouts};
+pub(super) use self::episodes::{Digest, FRAMES, timeouts};
 pub use self::finding::{Evidence, Finding, Severity, Value};
-pub(super) use self::words::road;
-pub(super) use self::words::{count, counted, part, time};
+pub(super) use self::words::{count, counted, part, road, time};
 
-use super::{Case, Rule};
+use super::Rule;
 use crate::report::FlowReport;
 use crate::story::report::Near;
 
 /// A finding about the requests of a flow, as bad as the rule can be: time span and frames are those of the episodes, or
 /// the flow's where none was kept.
-pub(super) fn finding(
-    rule: &Rule,
-    case: &Case<'_>,
-    flow: &FlowReport,
-    digest: Option<&Digest>,
-    title: String,
-) -> Finding {
-    Finding {
-        code: rule.code,
-        severity: rule.severity,
-        title,
-        flow: Some(flow.id),
-        connection: Some(case.connection.id),
-        first_ns: digest.map_or(flow.first_ns, |d| d.first_ns),
-        last_ns: digest.map_or(flow.last_ns, |d| d.last_ns),
-        frames: digest.map(|d| d.frames.clone()).unwrap_or_default(),
-        evidence: Evidence::default(),
-        advice: String::new(),
+pub(super) fn finding(rule: &Rule, flow: &FlowReport, digest: Option<&Digest>, title: String) -> Finding {
+    let found = Finding::of(rule, rule.severity, title).about(flow);
+    match digest {
+        Some(digest) => found.during(digest.first_ns, digest.last_ns).shown_by(digest.frames.clone()),
+        None => found,
     }
 }
 

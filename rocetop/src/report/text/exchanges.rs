@@ -40,7 +40,7 @@ pub(super) fn write<W: Write>(
         return Ok(());
     }
     keep(&mut shown, top);
-    states.sort_by_key(|&(state, n)| (Reverse(failed(state)), Reverse(n)));
+    states.sort_by_key(|&(state, n)| (state.is_agreed(), Reverse(n)));
     let all: u64 = states.iter().map(|(_, n)| n).sum();
     let words: Vec<String> = states.iter().map(|(state, n)| format!("{n} {}", says(*state))).collect();
     page.gap()?;
@@ -56,7 +56,7 @@ pub(super) fn write<W: Write>(
 
 /// Keeps those to be shown.
 fn keep(exchanges: &mut Vec<ExchangeReport>, top: usize) {
-    exchanges.sort_by_key(|e| (Reverse(failed(e.state)), e.id));
+    exchanges.sort_by_key(|e| (e.state.is_agreed(), e.id));
     exchanges.truncate(top);
 }
 
@@ -71,7 +71,7 @@ fn one<W: Write>(page: &mut Page<'_, W>, e: &ExchangeReport, files: &Files, star
         (Some(reason), Some(code)) => format!("{}: {reason} ({code})", says(e.state)),
         _ => says(e.state).to_owned(),
     });
-    let style = if failed(e.state) { BAD } else { PLAIN };
+    let style = if e.state.is_agreed() { PLAIN } else { BAD };
     page.figures(style, &format!("{:>12}  ", offset(e.first_ns.saturating_sub(start))), &figures)?;
     let messages = e.messages.iter().map(|step| match step.count {
         1 => step.message.clone(),
@@ -98,11 +98,6 @@ fn agreed(terms: &CmTerms) -> Vec<String> {
         n => format!("RNR retries {n}"),
     });
     figures
-}
-
-/// Whether it led to no connection.
-fn failed(state: State) -> bool {
-    matches!(state, State::Requested | State::Rejected)
 }
 
 fn says(state: State) -> &'static str {
