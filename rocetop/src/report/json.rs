@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use rocetop_analysis::Ledger;
 use rocetop_analysis::counted::NEEDS_PACKETS;
 use rocetop_analysis::detect::Findings;
+use rocetop_analysis::engine::exchanges::ExchangeReport;
 use rocetop_analysis::report::{ConnectionReport, FlowReport, TotalsReport};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
@@ -51,7 +52,7 @@ impl Serialize for Report<'_> {
         let flows = self.flows().map(|flow| self.known(flow, timeless));
         report.serialize_field("flows", &Each(Cell::new(Some(flows))))?;
         report.serialize_field("connections", &Each(Cell::new(Some(self.connections()))))?;
-        report.serialize_field("cm", &Each(Cell::new(Some(self.ledger.exchanges()))))?;
+        report.serialize_field("cm", &Each(Cell::new(Some(self.exchanges()))))?;
         report.serialize_field("more_cm", &self.ledger.more_exchanges())?;
         report.serialize_field("pauses", &self.ledger.pauses())?;
         report.serialize_field("paths", &self.found.paths)?;
@@ -102,6 +103,12 @@ impl Report<'_> {
             let flows = || c.flows.iter().filter_map(|&f| self.ledger.flow(f)).collect::<Vec<_>>();
             self.chosen.is_all() || self.chosen.fits(&flows())
         })
+    }
+
+    pub(super) fn exchanges(&self) -> impl Iterator<Item = ExchangeReport> + '_ {
+        // Only a chosen flow needs to be looked at.
+        let flows: Vec<FlowReport> = self.chosen.flow.iter().flat_map(|_| self.flows()).collect();
+        self.ledger.exchanges().filter(move |exchange| self.chosen.concerns(exchange, &flows))
     }
 
     pub(super) fn flows(&self) -> impl Iterator<Item = FlowReport> + '_ {

@@ -9,10 +9,7 @@ use rocetop_analysis::engine::exchanges::ExchangeReport;
 use rocetop_analysis::report::FlowReport;
 use rocetop_analysis::taps::Between;
 use rocetop_analysis::{Ledger, Members};
-use rocetop_parsers::Addr;
-
-/// The queue pair of the general services, by which connection managers talk (IBTA 12.6).
-const MANAGERS: u32 = 1;
+use rocetop_parsers::{Addr, Qpn};
 
 /// A choice of connections: that of a flow, and those one of whose flows fits every other part that is given.
 #[derive(Clone, Debug, Default)]
@@ -54,7 +51,8 @@ impl Selection {
         let qps = [exchange.requester_qp, exchange.responder_qp];
         let by_flow = |flow: &FlowReport| match &flow.cm {
             Some(terms) => terms.exchange == exchange.id,
-            None => flow.dst_qp == MANAGERS && ends.contains(&&flow.src) && ends.contains(&&flow.dst),
+            // Managers talk by the queue pair of the general services (IBTA 12.6).
+            None => flow.dst_qp == Qpn::GSI.0 && ends.contains(&&flow.src) && ends.contains(&&flow.dst),
         };
         self.qpn.as_ref().is_none_or(|q| qps.contains(&Some(q.number)))
             && self.host.as_ref().is_none_or(|h| ends.contains(&&h.0))

@@ -124,7 +124,7 @@ impl Serialize for Whole<'_> {
             })
         });
         let exchanges = parts().flat_map(|p| {
-            p.report.ledger.exchanges().map(|mut what| {
+            p.report.exchanges().map(|mut what| {
                 what.id += p.ids.exchanges;
                 Of { tap: p.tap, what }
             })

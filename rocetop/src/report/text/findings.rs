@@ -17,10 +17,11 @@ const FRAMES: usize = 6;
 /// Where the text of a finding starts: behind the code and the longest severity.
 const INDENT: &str = "                ";
 
-/// One of each kind before a second of the same, so that a capture full of one trouble does not hide another.
+/// One of each kind of trouble before a second of the same, so that a capture full of one does not hide another.
 fn in_turn(found: &Findings) -> Vec<&Finding> {
     let mut codes = BTreeSet::new();
-    let (mut list, others): (Vec<_>, Vec<_>) = found.list.iter().partition(|finding| codes.insert(finding.code));
+    let (mut list, others): (Vec<_>, Vec<_>) =
+        found.list.iter().partition(|finding| finding.severity >= Severity::Warning && codes.insert(finding.code));
     list.extend(others);
     list
 }
@@ -34,17 +35,16 @@ pub(super) fn write<W: Write>(
     shown: &Shown,
 ) -> io::Result<()> {
     let (most, ids) = (shown.top, shown.before.unwrap_or_default());
-    let mut said = "";
+    let mut said = BTreeSet::new();
     for finding in in_turn(found).into_iter().take(most) {
         page.gap()?;
         let mut here = finding.clone();
         ids.shift_finding(&mut here);
         one(page, &here, files, start)?;
         // The same thing about several connections is advised once.
-        if finding.advice != said {
+        if said.insert(&finding.advice) {
             page.words(DIM, INDENT, &finding.advice)?;
         }
-        said = &finding.advice;
     }
     let hidden = found.list.len().saturating_sub(most) as u64;
     let gone: u64 = found.more.iter().map(|&(_, n)| n).sum();
