@@ -8,10 +8,10 @@
 //! Owns: the packets of a connection from such a jump to the first answer that tells. Few flows ever have one: what was
 //! sent was acknowledged, and then there was a silence.
 
-use rocetop_parsers::Psn;
 use rocetop_parsers::facts::Flags;
 use rocetop_parsers::ib::opcode::Traits;
 use rocetop_parsers::icrc::Icrc;
+use rocetop_parsers::{Nanos, Psn};
 
 use crate::engine::shard::{Shard, hash_key};
 use crate::event::Packet;
@@ -20,6 +20,9 @@ use crate::story::Times;
 
 /// Packets of a connection that wait for an answer at most: a window of a hundred messages and their answers.
 const HELD: usize = 256;
+/// Time within which an answer comes if one comes: ways there and back take tens of milliseconds, and a receiver that is
+/// not ready is asked again after 655.36 ms at most (IBTA 9.7.5.2.8).
+const ANSWERED: Nanos = Nanos(1_000_000_000);
 /// Connections of a shard that wait; of more the oldest is taken for what it looks like.
 const WAITING: usize = 16;
 
@@ -83,8 +86,9 @@ impl Shard {
             return self.take(packet, key, hash, found, messages);
         };
         let verdict = doubt.verdict(packet);
+        let over = doubt.packets.first().is_some_and(|first| packet.at.since(first.at) > ANSWERED);
         doubt.packets.push(*packet);
-        if verdict.is_some() || doubt.packets.len() >= HELD {
+        if verdict.is_some() || over || doubt.packets.len() >= HELD {
             self.resolve(at, verdict.unwrap_or(false), messages);
         }
     }
