@@ -48,7 +48,9 @@ fn time(place: u64) -> u64 {
 /// Steps from the finest grid to the finest one on which all that lies between two times has a bucket.
 fn steps(min: Nanos, max: Nanos) -> u32 {
     let (first, last) = (place(min.0), place(max.0));
-    (0..FINEST).find(|&steps| (last >> steps) - (first >> steps) < BUCKETS as u64).unwrap_or(FINEST)
+    // As many buckets as that fit, or one too many where the two do not begin a bucket.
+    let steps = (u64::BITS - (last - first).leading_zeros()).saturating_sub(BUCKETS.ilog2());
+    steps + u32::from((last >> steps) - (first >> steps) >= BUCKETS as u64)
 }
 
 impl Histogram {
