@@ -7,7 +7,7 @@ use rocetop_parsers::ib::opcode::{Traits, Transport};
 use rocetop_parsers::{Addr, sport};
 
 use crate::engine::pairing::{Grade, Hunt, VOTES, only_port, ports_verify};
-use crate::engine::shard::{Shard, hash_addresses, hash_key};
+use crate::engine::shard::{Shard, hash_addresses};
 use crate::event::Packet;
 use crate::flow::{Flow, Index, Key, NONE};
 
@@ -53,7 +53,7 @@ impl Shard {
         let Some(flow) = self.flows.get(index as usize) else { return };
         let other = flow.key.reverse(flow.src_qp);
         let wanted = flow.key.qp();
-        if let Some(peer) = self.find(&other, hash_key(&other))
+        if let Some(peer) = self.find(&other)
             && peer != index
             && self.flows.get(peer as usize).is_some_and(|p| p.peer == NONE && p.src_qp == wanted)
         {

@@ -13,7 +13,7 @@ use rocetop_parsers::ib::opcode::Traits;
 use rocetop_parsers::icrc::Icrc;
 use rocetop_parsers::{Nanos, Psn};
 
-use crate::engine::shard::{Shard, hash_key};
+use crate::engine::shard::Shard;
 use crate::event::Packet;
 use crate::flow::{Index, Key, NONE};
 use crate::story::Times;
@@ -78,12 +78,12 @@ impl Shard {
     }
 
     /// Takes a packet in, or keeps it where its connection waits.
-    pub(crate) fn admit(&mut self, packet: &Packet, key: Key, hash: u64, messages: &mut Times) {
-        let found = self.find(&key, hash);
+    pub(crate) fn admit(&mut self, packet: &Packet, key: Key, messages: &mut Times) {
+        let found = self.find(&key);
         let held = found.and_then(|i| self.flows.get(i as usize)).is_some_and(|flow| flow.held);
         let at = self.doubts_of_life.iter().position(|d| held && (d.requests == key || d.answers == key));
         let Some((at, doubt)) = at.and_then(|at| Some((at, self.doubts_of_life.get_mut(at)?))) else {
-            return self.take(packet, key, hash, found, messages);
+            return self.take(packet, key, found, messages);
         };
         let verdict = doubt.verdict(packet);
         let over = doubt.packets.first().is_some_and(|first| packet.at.since(first.at) > ANSWERED);
@@ -97,14 +97,13 @@ impl Shard {
     fn resolve(&mut self, at: usize, anew: bool, messages: &mut Times) {
         let Doubt { requests, answers, packets, .. } = self.doubts_of_life.remove(at);
         self.hold([requests, answers], false);
-        if anew && let Some((index, first)) = self.find(&requests, hash_key(&requests)).zip(packets.first()) {
+        if anew && let Some((index, first)) = self.find(&requests).zip(packets.first()) {
             self.renew(index, first);
         }
         self.resolving = true;
         for packet in &packets {
             let key = Key::of(&packet.facts);
-            let hash = hash_key(&key);
-            self.take(packet, key, hash, self.find(&key, hash), messages);
+            self.take(packet, key, self.find(&key), messages);
         }
         self.resolving = false;
     }
@@ -119,7 +118,7 @@ impl Shard {
 
     fn hold(&mut self, keys: [Key; 2], held: bool) {
         for key in keys {
-            if let Some(flow) = self.find(&key, hash_key(&key)).and_then(|i| self.flows.get_mut(i as usize)) {
+            if let Some(flow) = self.find(&key).and_then(|i| self.flows.get_mut(i as usize)) {
                 flow.held = held;
             }
         }

@@ -156,7 +156,7 @@ impl Shard {
         self.exchanges.message(packet, message);
         let Some(ended) = self.cm.message(Key::of(&packet.facts), message) else { return };
         self.resolve_all(Some(&ended), messages);
-        let Some(index) = self.find(&ended, hash_key(&ended)) else { return };
+        let Some(index) = self.find(&ended) else { return };
         let Some(flow) = self.flows.get_mut(index as usize) else { return };
         flow.ended = true;
         let peer = flow.peer;
@@ -169,32 +169,29 @@ impl Shard {
     #[inline(always)]
     pub(crate) fn packet(&mut self, packet: &Packet, messages: &mut Times) {
         let key = Key::of(&packet.facts);
-        let hash = hash_key(&key);
-        let found = self.find(&key, hash);
+        let found = self.find(&key);
         if found.and_then(|i| self.flows.get(i as usize)).is_none_or(|flow| flow.doubled | flow.held) {
-            self.sift(packet, key, hash, messages);
+            self.sift(packet, key, messages);
         } else {
-            self.take(packet, key, hash, found, messages);
+            self.take(packet, key, found, messages);
         }
     }
 
     /// Takes the packet in, if it need not wait and is no double of another one.
     #[cold]
-    fn sift(&mut self, packet: &Packet, key: Key, hash: u64, messages: &mut Times) {
+    fn sift(&mut self, packet: &Packet, key: Key, messages: &mut Times) {
         let mut ready = Vec::new();
         let take = self.doubles.sift(packet, key, &mut ready);
         self.release(ready, messages);
         if take {
-            self.admit(packet, key, hash, messages);
+            self.admit(packet, key, messages);
         }
     }
 
     /// Takes in what had to wait.
     pub(crate) fn release(&mut self, ready: Vec<Held>, messages: &mut Times) {
         for Held { packet, message, .. } in ready {
-            let key = Key::of(&packet.facts);
-            let hash = hash_key(&key);
-            self.admit(&packet, key, hash, messages);
+            self.admit(&packet, Key::of(&packet.facts), messages);
             if let Some(message) = message {
                 self.manager(&packet, &message, messages);
             }
@@ -202,7 +199,7 @@ impl Shard {
     }
 
     #[inline(always)]
-    pub(crate) fn take(&mut self, packet: &Packet, key: Key, hash: u64, found: Option<Index>, messages: &mut Times) {
+    pub(crate) fn take(&mut self, packet: &Packet, key: Key, found: Option<Index>, messages: &mut Times) {
         let traits = packet.facts.opcode.traits();
         if packet.icrc == Icrc::Bad {
             // Whatever it says may be false; a flow is not born of it.
@@ -213,7 +210,7 @@ impl Shard {
         }
         let index = match found {
             Some(index) if packet.icrc == Icrc::Unknown || self.doubts => self.believe(index, packet, traits, messages),
-            found => found.or_else(|| Some(self.insert(key, hash, packet, 0))),
+            found => found.or_else(|| Some(self.insert(key, packet, 0))),
         };
         if let Some(index) = index {
             self.account(index, packet, traits, messages);
@@ -266,7 +263,7 @@ impl Shard {
             };
             self.account(index, &before, before.facts.opcode.traits(), messages);
             // It told of the one before, but may be wild itself.
-            let index = self.find(&key, hash_key(&key))?;
+            let index = self.find(&key)?;
             let strange = self.is_strange(index, packet, traits);
             let (take, _) = self.flows.get_mut(index as usize)?.vet(packet, traits, strange);
             self.wild += u64::from(!take);
@@ -319,8 +316,15 @@ impl Shard {
     }
 
     #[inline(always)]
-    pub(crate) fn find(&self, key: &Key, hash: u64) -> Option<Index> {
-        self.keys.find(hash, |&i| self.flows.get(i as usize).is_some_and(|f| f.key == *key)).copied()
+    pub(crate) fn find(&self, key: &Key) -> Option<Index> {
+        self.keys.find(hash_key(key), |&i| self.flows.get(i as usize).is_some_and(|f| f.key == *key)).copied()
+    }
+
+    /// The flow of the key is to be found no more.
+    fn unlist(&mut self, key: &Key, index: Index) {
+        if let Ok(entry) = self.keys.find_entry(hash_key(key), |&i| i == index) {
+            entry.remove();
+        }
     }
 
     /// Whether the packet belongs to another life of the flow's QP number.
@@ -344,18 +348,15 @@ impl Shard {
         let (key, epoch, peer) = (old.key, old.epoch + 1, old.peer);
         old.replaced = true;
         self.unlink(index);
-        let hash = hash_key(&key);
-        if let Ok(entry) = self.keys.find_entry(hash, |&i| i == index) {
-            entry.remove();
-        }
+        self.unlist(&key, index);
         if let Some(peer) = self.flows.get_mut(peer as usize) {
             peer.orphaned = !peer.replaced;
         }
-        self.insert(key, hash, packet, epoch)
+        self.insert(key, packet, epoch)
     }
 
     #[cold]
-    fn insert(&mut self, key: Key, hash: u64, packet: &Packet, epoch: u32) -> Index {
+    fn insert(&mut self, key: Key, packet: &Packet, epoch: u32) -> Index {
         self.sweep(packet.at);
         let mut flow = Flow::new(key, packet.frame, epoch);
         flow.doubled = self.doubles.concern(&key);
@@ -374,7 +375,7 @@ impl Shard {
             }
         }
         let flows = &self.flows;
-        self.keys.insert_unique(hash, index, |&i| flows.get(i as usize).map_or(0, |f| hash_key(&f.key)));
+        self.keys.insert_unique(hash_key(&key), index, |&i| flows.get(i as usize).map_or(0, |f| hash_key(&f.key)));
         self.link(index);
         self.fulfil(index);
         index
@@ -408,15 +409,13 @@ impl Shard {
     fn retire(&mut self, index: Index, idle: bool) {
         self.unlink(index);
         let Some(flow) = self.flows.get(index as usize) else { return };
-        let (hash, peer) = (hash_key(&flow.key), flow.peer);
+        let (key, peer) = (flow.key, flow.peer);
         let gone = if idle { &mut self.aged_out } else { &mut self.evicted };
         gone.flows += 1;
         gone.packets += flow.counters.tally.packets;
         gone.bytes += flow.counters.tally.bytes;
-        let blank = Flow::new(flow.key, flow.first_frame, 0);
-        if let Ok(entry) = self.keys.find_entry(hash, |&i| i == index) {
-            entry.remove();
-        }
+        let blank = Flow::new(key, flow.first_frame, 0);
+        self.unlist(&key, index);
         if let Some(left) = self.flows.get_mut(peer as usize).filter(|p| p.peer == index) {
             (left.peer, left.grade) = (NONE, Grade::Unpaired);
             if !left.replaced {
@@ -435,7 +434,7 @@ impl Shard {
         let Some(promise) = self.cm.fulfil(&flow.key) else { return };
         flow.learn_mtu(promise.mtu.map(|Bytes(n)| n as u32));
         let other = flow.key.reverse(promise.peer);
-        if let Some(peer) = self.find(&other, hash_key(&other))
+        if let Some(peer) = self.find(&other)
             && self.flows.get(peer as usize).is_some_and(|p| p.peer == NONE)
         {
             self.pair(index, peer, Grade::Cm);
