@@ -1,9 +1,9 @@
 //! Lives: whether a sender whose PSNs jump sends again, or is another queue pair of the same number.
 //!
-//! A queue pair that is made anew may start at the PSN of the one before it, or near: collective libraries start all at 0.
-//! The jump alone looks like a repeat, or like a gap. The answer tells: the MSN counts the messages that a queue pair has
-//! completed, from 0, and the answer to a repeat carries the current one, so that it never goes back in one life (IBTA
-//! 9.7.7, generation of the MSN; Linux `rxe_qp_init_resp` and `duplicate_request`).
+//! A queue pair that is made anew may start at the PSN of the one before it, or near: collective libraries start all at
+//! 0. The jump alone looks like a repeat, or like a gap. The answer tells: the MSN counts the messages that a queue
+//! pair has completed, from 0, and the answer to a repeat carries the current one, so that it never goes back in one
+//! life (IBTA 9.7.7, generation of the MSN; Linux `rxe_qp_init_resp` and `duplicate_request`).
 //!
 //! Owns: the packets of a connection from such a jump to the first answer that tells. Few flows ever have one: what was
 //! sent was acknowledged, and then there was a silence.
@@ -20,8 +20,8 @@ use crate::story::Times;
 
 /// Packets of a connection that wait for an answer at most: a window of a hundred messages and their answers.
 const HELD: usize = 256;
-/// Time within which an answer comes if one comes: ways there and back take tens of milliseconds, and a receiver that is
-/// not ready is asked again after 655.36 ms at most (IBTA 9.7.5.2.8).
+/// Time within which an answer comes if one comes: ways there and back take tens of milliseconds, and a receiver that
+/// is not ready is asked again after 655.36 ms at most (IBTA 9.7.5.2.8).
 const ANSWERED: Nanos = Nanos(1_000_000_000);
 /// Connections of a shard that wait; of more the oldest is taken for what it looks like.
 const WAITING: usize = 16;

@@ -233,8 +233,8 @@ impl Shard {
         self.add(index, packet, traits, messages);
     }
 
-    /// Looks twice at a packet that no ICRC proves, or that may tell about one. Returns its flow; `None` where it has to
-    /// wait for the next one.
+    /// Looks twice at a packet that no ICRC proves, or that may tell about one. Returns its flow; `None` where it has
+    /// to wait for the next one.
     fn believe(&mut self, index: Index, packet: &Packet, traits: Traits, messages: &mut Times) -> Option<Index> {
         let strange = self.is_strange(index, packet, traits);
         let flow = self.flows.get(index as usize)?;

@@ -215,7 +215,8 @@ pub(super) struct Way {
     pub(super) marked: [u64; 2],
     /// Those damaged at the other tap only.
     pub(super) damaged: [u64; 2],
-    /// Those that the other tap saw behind one that this tap saw later, of packets that leave no doubt which copy is which.
+    /// Those that the other tap saw behind one that this tap saw later, of packets that leave no doubt which copy is
+    /// which.
     pub(super) reordered: [u64; 2],
     pub(super) alone: [Alone; 2],
     /// Whether requests and responses come twice at each tap, from two places; `None` where none is settled.

@@ -103,8 +103,8 @@ impl Window {
         self.seen.get(side)?.get(index)
     }
 
-    /// The fate of every packet. `peer` tells of each tap whether it shows twice what this flow answers, `known` how far
-    /// both taps are apart where this flow does not.
+    /// The fate of every packet. `peer` tells of each tap whether it shows twice what this flow answers, `known` how
+    /// far both taps are apart where this flow does not.
     pub(super) fn fates(&mut self, peer: [Option<bool>; 2], known: impl FnOnce() -> Option<i64>) -> Fates {
         let mut order: Vec<(Identity, usize, usize)> = Vec::with_capacity(self.len());
         for (side, seen) in self.seen.iter().enumerate() {
