@@ -51,7 +51,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         let mut evidence = Evidence::default()
             .with("early_timeouts", digest.count)
             .with("timeouts", story.timeouts)
-            .with("sent_again", digest.repeats)
+            .with_harm("sent_again", digest.repeats)
             .with("rtt_count", story.rtt_ns.count)
             .with("rtt_p50_ns", story.rtt_ns.p50)
             .with("rtt_p99_ns", story.rtt_ns.p99)

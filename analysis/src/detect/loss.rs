@@ -123,11 +123,11 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         };
         let mut evidence = Evidence::default()
             .with("requests", flow.requests.packets)
-            .with("lost_before_tap", story.lost_before_tap)
-            .with("lost_after_tap", story.lost_after_tap)
-            .with("lost_or_late", story.lost_or_late)
+            .with_harm("lost_before_tap", story.lost_before_tap)
+            .with_harm("lost_after_tap", story.lost_after_tap)
+            .with_harm("lost_or_late", story.lost_or_late)
             .with("sequence_naks", naks)
-            .with("sent_again", again)
+            .with_harm("sent_again", again)
             .with("near", near(story.near));
         // Of the episodes at hand, so that it can be added up by hand.
         if let Some(d) = digest.as_ref().filter(|d| told.is_none() && d.packets != 0 && d.repeats != 0) {

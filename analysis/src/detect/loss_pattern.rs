@@ -178,7 +178,7 @@ impl Way {
                 .with("beside_another_senders", together)
                 .with("senders", self.senders.len() as u64)
                 .with("requests", self.senders.values().sum::<u64>())
-                .with("ce", self.ce)
+                .with_harm("ce", self.ce)
                 .with("cnps", self.cnps)
                 .with("signs", format!("{} of 3", count(signs.into_iter().filter(|&s| s).count() as u64))),
             advice: advice.to_owned(),

@@ -65,7 +65,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
             .with("request_or_ack_lost", doubtful)
             .with("timeouts", story.timeouts)
             .with("stall_ns", story.stall_ns)
-            .with("sent_again", story.retransmissions.by_cause.timeout)
+            .with_harm("sent_again", story.retransmissions.by_cause.timeout)
             .with_taps(told);
         let advice = match told.filter(|_| between != 0) {
             Some(told) => lost_between(&told.places_back) + " Compare discards and errors of the ports there.",

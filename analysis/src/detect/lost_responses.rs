@@ -57,7 +57,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         let digest = Digest::of(story, |e| matches!(e.kind, Kind::ResponseLost | Kind::ResponseLostOrLate));
         let title = format!("{what}: {}", road(flow));
         let evidence = Evidence::default()
-            .with("lost_responses", lost)
+            .with_harm("lost_responses", lost)
             .with("lost_or_late_episodes", unsure)
             .with("responses", back.map_or(0, |b| b.responses.packets))
             .with("read_reissues", story.retransmissions.by_cause.read_reissue)

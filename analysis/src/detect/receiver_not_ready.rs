@@ -58,7 +58,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         let mut evidence = Evidence::default()
             .with("rnr_naks", naks)
             .with("rnr_waits", story.rnr_waits)
-            .with("sent_again", again)
+            .with_harm("sent_again", again)
             .with("stall_ns", story.stall_ns);
         if let Some(us) = story.rnr_timer_us {
             evidence = evidence.with("rnr_timer_us", us);

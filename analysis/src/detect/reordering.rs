@@ -88,9 +88,9 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         let title = format!("{} out of order, {what}: {}", counted(story.reordered, "packet"), road(flow));
         let evidence = Evidence::default()
             .with("requests", flow.requests.packets)
-            .with("reordered", story.reordered)
+            .with_harm("reordered", story.reordered)
             .with("sequence_naks", back.map_or(0, |b| u64::from(b.naks.psn_sequence_error)))
-            .with("sent_again", all.as_ref().map_or(0, |d| d.repeats))
+            .with_harm("sent_again", all.as_ref().map_or(0, |d| d.repeats))
             .with("near", near(story.near));
         let base = finding(&RULE, flow, all.as_ref(), title);
         report(Finding { severity, evidence, advice: advice.to_owned(), ..base });

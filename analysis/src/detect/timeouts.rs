@@ -75,7 +75,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         let mut evidence = Evidence::default()
             .with("timeouts", story.timeouts)
             .with("stall_ns", story.stall_ns)
-            .with("sent_again", story.retransmissions.by_cause.timeout);
+            .with_harm("sent_again", story.retransmissions.by_cause.timeout);
         if let Some(ns) = story.timeout_ns {
             evidence = evidence.with("timeout_ns", ns);
             if let Some(exponent) = exponent(ns) {
