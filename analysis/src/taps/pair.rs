@@ -224,9 +224,9 @@ impl Pair {
                         self.alone(&mut window, side, Held { sight: *sight, copies, expected }, spans);
                     }
                     (Fate::Through { .. }, None) => {}
-                    (Fate::Twin, _) => {
+                    (Fate::Mirrored, _) => {
                         if let Some(alone) = self.alone_of(&window, side) {
-                            alone.twins += 1;
+                            alone.mirrored += 1;
                         }
                     }
                 }
@@ -253,7 +253,7 @@ impl Pair {
         for way in &mut self.ways {
             let count = doubles(way.src, way.dst);
             if let Some(alone) = way.alone.get_mut(side).filter(|_| count != 0) {
-                alone.twins += count;
+                alone.mirrored += count;
             }
         }
     }

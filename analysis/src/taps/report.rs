@@ -276,7 +276,7 @@ impl<'a> Course<'a> {
             outside: up.outside + down.outside,
             unseen_flows: up.unseen[0],
             unseen_packets: up.unseen[1],
-            mirror_copies: up.twins + down.twins,
+            mirror_copies: up.mirrored + down.mirrored,
             owd_ns: offset
                 .filter(|_| self.by != DirectionBy::Unknown && differences.count != 0)
                 .map(|o| spread(o.ahead)),
