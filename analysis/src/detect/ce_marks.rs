@@ -37,9 +37,10 @@ pub(super) const RULE: Rule = Rule {
     judge: Judge::Connection(judge),
 };
 
-/// Marks are a warning from one packet in so many.
+/// Marks are a warning from one packet in so many (chosen: below that stays a queue within DCQCN's ramp, which ends at
+/// 1% (SIGCOMM 2015)).
 const ONE_IN: u64 = 100;
-/// Fewer packets do not make a share.
+/// Fewer packets do not make a share (chosen: one of them is the share above).
 const ENOUGH: u64 = 100;
 
 fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {

@@ -44,7 +44,7 @@ pub(super) const RULE: Rule = Rule {
     judge: Judge::Survey(judge),
 };
 
-/// Marks that leave no doubt, and the time that they must be spread over.
+/// Marks that leave no doubt, and the time that they must be spread over (chosen: see the page).
 const MARKS: u64 = 10;
 const OVER_NS: u64 = 1_000_000;
 

@@ -39,7 +39,7 @@ pub(super) const RULE: Rule = Rule {
     judge: Judge::Connection(judge),
 };
 
-/// Fewer are no habit.
+/// Fewer are no habit (chosen).
 const HABIT: u64 = 8;
 
 fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {

@@ -40,7 +40,7 @@ pub(super) const RULE: Rule = Rule {
     judge: Judge::Survey(judge),
 };
 
-/// A warning from one byte in so many.
+/// A warning from one byte in so many (chosen: less hardly takes room in a queue).
 const ONE_IN: u64 = 100;
 
 fn judge(survey: &Survey, ledger: &Ledger<'_>, report: &mut dyn FnMut(Finding)) {

@@ -37,9 +37,9 @@ pub(super) const RULE: Rule = Rule {
     judge: Judge::Connection(judge),
 };
 
-/// Fewer than this may be the network's doing: a NAK that was delivered twice, a repeat that was lost.
+/// Fewer than this may be the network's doing: a NAK that was delivered twice, a repeat that was lost (chosen).
 const LEAST: u64 = 3;
-/// One in so many sequence errors: a NIC that breaks a rule breaks it often.
+/// One in so many sequence errors: a NIC that breaks a rule breaks it often (chosen).
 const SHARE: u64 = 10;
 
 fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {

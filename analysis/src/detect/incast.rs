@@ -37,7 +37,7 @@ pub(super) const RULE: Rule = Rule {
     judge: Judge::Survey(judge),
 };
 
-/// Two or three are a ring or a tree.
+/// Two or three are a ring or a tree (chosen: so four are the fewest that are none).
 const SENDERS: u64 = 4;
 
 fn judge(survey: &Survey, _: &Ledger<'_>, report: &mut dyn FnMut(Finding)) {

@@ -57,9 +57,10 @@ pub(super) const RULE: Rule = Rule {
     judge: Judge::Connection(judge),
 };
 
-/// Repeats per hundred requests: practice J4 drains a node for a drop of throughput of 1%.
+/// Repeats per hundred requests: operators of large training fabrics take a node out of service for a loss of
+/// throughput of 1% (see the page).
 const CRITICAL_PERCENT: u64 = 1;
-/// Fewer repeats than this are one or two lost frames, which a short capture makes a large share.
+/// Fewer repeats than this are one or two lost frames, which a short capture makes a large share (chosen).
 const CRITICAL_REPEATS: u64 = 10;
 
 /// What was lost, and what may have been.

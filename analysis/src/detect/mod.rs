@@ -196,7 +196,8 @@ pub fn rule(code: &str) -> Option<&'static Rule> {
 /// Whether a connection that has these flows is chosen.
 pub type Chosen<'a> = dyn Fn(&[FlowReport]) -> bool + 'a;
 
-/// Findings kept per rule: a fabric that fails makes the same one for every queue pair.
+/// Findings kept per rule: a fabric that fails makes the same one for every queue pair (chosen: more than anybody
+/// reads).
 pub const MOST: usize = 256;
 
 /// What the detectors found.

@@ -36,7 +36,7 @@ pub(super) const RULE: Rule = Rule {
     judge: Judge::Connection(judge),
 };
 
-/// Repeats that are no accident of the end of the capture.
+/// Repeats that are no accident of the end of the capture (chosen).
 const REPEATS: u32 = 3;
 
 fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {

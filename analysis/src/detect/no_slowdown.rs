@@ -36,7 +36,8 @@ pub(super) const RULE: Rule = Rule {
     judge: Judge::Connection(judge),
 };
 
-/// A sender slower than this may be one that its application keeps below what is allowed.
+/// A sender slower than this may be one that its application keeps below what is allowed (chosen: a hundredth of a link
+/// of 100 Gb/s).
 const FAST_MBPS: u64 = 1_000;
 
 fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {

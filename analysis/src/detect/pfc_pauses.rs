@@ -43,12 +43,12 @@ pub(super) const RULE: Rule = Rule {
     judge: Judge::Survey(judge),
 };
 
-/// Paused for one part in so many of the time is a warning.
+/// Paused for one part in so many of the time is a warning (chosen: a hundredth of a link is worth a look).
 const ONE_IN: u64 = 100;
 /// In a shorter capture one pause frame alone makes a share: it stops a link of 100 Gb/s for up to 336 us (65,535
-/// quanta of 512 bit times).
+/// quanta of 512 bit times, IEEE 802.3 annex 31B).
 const SHORT_NS: u64 = 1_000_000;
-/// What counts there: several pauses, and one part in so many of the time.
+/// What counts there: several pauses, and one part in so many of the time (chosen).
 const SHORT_PAUSES: u64 = 2;
 const SHORT_ONE_IN: u64 = 10;
 

@@ -36,9 +36,9 @@ pub(super) const RULE: Rule = Rule {
     judge: Judge::Connection(judge),
 };
 
-/// Fewer steps are no rhythm.
+/// Fewer steps are no rhythm (chosen).
 const STEPS: u64 = 50;
-/// The gaps are at least one part in so many of the flow's time.
+/// The gaps are at least one part in so many of the flow's time (chosen: less is not worth a look).
 const ONE_IN: u64 = 10;
 
 fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {

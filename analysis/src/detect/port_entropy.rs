@@ -42,9 +42,10 @@ pub(super) const RULE: Rule = Rule {
     judge: Judge::Survey(judge),
 };
 
-/// Queue pairs that were surely meant to spread.
+/// Queue pairs that were surely meant to spread (chosen).
 const MANY: u64 = 8;
-/// A rate at which the choice of a link matters, over a time that is no burst.
+/// A rate at which the choice of a link matters, over a time that is no burst (chosen: a hundredth of a link of 100
+/// Gb/s for 10 ms).
 const FAST_MBPS: u64 = 1_000;
 const SHORT_NS: u64 = 10_000_000;
 

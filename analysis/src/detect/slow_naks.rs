@@ -34,9 +34,10 @@ pub(super) const RULE: Rule = Rule {
     judge: Judge::Connection(judge),
 };
 
-/// 1.25 MB at 100 Gb/s: more than twice what a switch chip has as buffer for one port (F9: half a megabyte).
+/// 1.25 MB at 100 Gb/s: more than twice the half megabyte that a switch has as buffer for one port, where a chip has 64
+/// to 128 MB (chosen).
 const SLOW_NS: u64 = 100_000;
-/// A median of fewer is no median.
+/// A median of fewer is no median (chosen).
 const LEAST: u64 = 5;
 
 fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {

@@ -43,7 +43,7 @@ pub(super) const RULE: Rule = Rule {
     judge: Judge::Survey(judge),
 };
 
-/// Fewer say little about which one is odd.
+/// Fewer say little about which one is odd (chosen).
 const LEAST: usize = 4;
 /// A transfer that is over sooner is decided by chance: two packets in another order.
 const SHORT_NS: u64 = 1_000_000;

@@ -38,7 +38,7 @@ struct Request {
     offer: Offer,
 }
 
-/// Exchanges and promises remembered per shard; the oldest give way.
+/// Exchanges and promises remembered per shard; the oldest give way (chosen: bounds the memory).
 const MOST: usize = 1024;
 
 /// The exchanges between the addresses of one shard.

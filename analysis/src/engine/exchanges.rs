@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::event::{FrameNo, Packet};
 use crate::report::FrameRef;
 
-/// Exchanges remembered per shard; the oldest give way.
+/// Exchanges remembered per shard; the oldest give way (chosen: bounds the memory).
 const MOST: usize = 1024;
 
 /// How far an exchange came.

@@ -18,12 +18,14 @@ use crate::event::Packet;
 use crate::flow::{Index, Key, NONE};
 use crate::story::Times;
 
-/// Packets of a connection that wait for an answer at most: a window of a hundred messages and their answers.
+/// Packets of a connection that wait for an answer at most: a window of a hundred messages and their answers (chosen:
+/// what waits must be bounded).
 const HELD: usize = 256;
 /// Time within which an answer comes if one comes: ways there and back take tens of milliseconds, and a receiver that
-/// is not ready is asked again after 655.36 ms at most (IBTA 9.7.5.2.8).
+/// is not ready is asked again after 655.36 ms at most (IBTA 9.7.5.2.8) (chosen: the next round number).
 const ANSWERED: Nanos = Nanos(1_000_000_000);
-/// Connections of a shard that wait; of more the oldest is taken for what it looks like.
+/// Connections of a shard that wait; of more the oldest is taken for what it looks like (chosen: few ever wait at once,
+/// and each keeps up to [`HELD`] packets).
 const WAITING: usize = 16;
 
 /// A connection whose sender may have begun anew.

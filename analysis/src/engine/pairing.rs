@@ -43,7 +43,8 @@ impl Default for Hunt {
     }
 }
 
-/// Answers that must agree, each with a PSN of its own: they follow one flow as it moves on.
+/// Answers that must agree, each with a PSN of its own: they follow one flow as it moves on (chosen: a stranger agrees
+/// once by chance, hardly three times).
 pub(crate) const VOTES: u8 = 3;
 
 /// Whether the source ports of the two directions are the hash of their queue pair numbers.

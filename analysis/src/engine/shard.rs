@@ -43,7 +43,8 @@ impl std::iter::Sum for Evicted {
     }
 }
 
-/// Flows looked at to find the one idle for longest when the table is full.
+/// Flows looked at to find the one idle for longest when the table is full (chosen: the best of eight is idle for
+/// longer than most).
 const SAMPLE: usize = 8;
 /// Episodes of a shard beyond the few that every flow may keep: 64 shards keep five megabytes of them.
 const ROOM: u32 = 1024;

@@ -26,7 +26,8 @@ const GAP: std::ops::RangeInclusive<u64> = 5_000..=50_000;
 /// CNPs that belong together: the next one comes within this time. The receiver sends one at most every 50 us while
 /// marked packets arrive (DCQCN, SIGCOMM 2015, section 3.2), so twice that has lost one at most.
 const TOGETHER: Nanos = Nanos(100_000);
-/// Intervals between CNPs at the start and at the end of a train whose rates are compared.
+/// Intervals between CNPs at the start and at the end of a train whose rates are compared (chosen: enough to even out a
+/// pause, few beside the hundred of a train).
 const COMPARED: usize = 10;
 /// A train long enough to judge by. With each CNP at g = 1/256 alpha grows from 0 at worst as n/256 and the rate
 /// falls by alpha/2 (DCQCN section 3.1): after 100 of them to exp(-100 * 100 / 2 / 512), below a thousandth; no timer

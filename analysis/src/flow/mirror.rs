@@ -7,11 +7,13 @@ use rocetop_parsers::{Nanos, Psn};
 use crate::flow::headers::{Few, Place};
 
 /// Time within which a mirror of the same capture delivers the copy of a frame from another port: queues between the
-/// two ports take milliseconds at most, a path that failed is noticed by a timeout of tens of them.
+/// two ports take milliseconds at most, a path that failed is noticed by a timeout of tens of them (chosen: between the
+/// two).
 pub(crate) const MIRRORED_WITHIN: Nanos = Nanos(20_000_000);
-/// Packets of one flow remembered while it is seen at several places.
+/// Packets of one flow remembered while it is seen at several places (chosen: what passes between a frame and its copy,
+/// from a few ports).
 pub(crate) const RECENT: usize = 64;
-/// Copies below this many prove little: a lone message that is resent looks the same.
+/// Copies below this many prove little: a lone message that is resent looks the same (chosen).
 const LEAST: u64 = 16;
 
 /// What makes two packets of one flow the same packet.

@@ -7,7 +7,8 @@
 use rocetop_parsers::Psn;
 
 /// Holes kept per flow. A real sender repeats from its outstanding window, so the oldest holes are the ones that will
-/// not be filled any more; beyond this many they are counted and forgotten.
+/// not be filled any more; beyond this many they are counted and forgotten (chosen: as many as a window of 1 MiB has
+/// packets of 4 KiB).
 const MOST: usize = 256;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,7 +18,7 @@ use crate::event::Packet;
 use crate::flow::Flow;
 use crate::flow::marks::Mark;
 
-/// PSNs that belong together: more than a window of 16 MB in 4 KiB packets.
+/// PSNs that belong together: more than a window of 16 MB in 4 KiB packets (chosen).
 const NEAR: i32 = 1 << 12;
 
 /// What kind of packet it is: each has PSNs of its own.

@@ -61,7 +61,7 @@ pub struct PairReport {
     pub with_qp_millibits: u64,
 }
 
-/// Pairs that are listed.
+/// Pairs that are listed (chosen: enough to look at).
 const LISTED: usize = 16;
 /// Sizes of groups: chosen.
 const LINKS: [u64; 4] = [2, 4, 8, 16];

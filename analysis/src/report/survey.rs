@@ -11,7 +11,7 @@ use crate::detect::Case;
 use crate::report::FlowReport;
 use crate::report::paths::mixed;
 
-/// Requests that a flow must carry at least to say something about its traffic class or its kind of recovery.
+/// Requests that a flow must carry at least to say something about its traffic class or its kind of recovery (chosen).
 const SOME: u64 = 16;
 
 /// Bytes of the queue pairs that are reached from each source port.
@@ -105,12 +105,12 @@ pub struct Notifier {
     pub cnps: u64,
 }
 
-/// Notifiers that are kept.
+/// Notifiers that are kept (chosen: bounds the memory).
 const NOTIFIERS: usize = 1024;
 /// Pairs of hosts that are told apart, each way: a host that talks with four thousand others has as many. What comes
 /// beyond is a scan or a flood, and makes no finding of its own.
 const PAIRS: usize = 1 << 13;
-/// Damaged flows named for each pair of hosts.
+/// Damaged flows named for each pair of hosts (chosen: enough to look at).
 const DAMAGED: usize = 8;
 
 /// What one flow had to do, and how long it took.
@@ -166,7 +166,7 @@ impl Track {
     }
 }
 
-/// Flows kept to be compared with each other, and to be laid on links.
+/// Flows kept to be compared with each other, and to be laid on links (chosen: bounds the memory).
 const WORKS: usize = 1 << 14;
 
 /// What connections add up to.

@@ -24,8 +24,8 @@ pub(crate) struct Around {
 
 /// Initial TTLs that are in use: Linux and most NICs (64), others (128, 255).
 const INITIAL: [u8; 3] = [64, 128, 255];
-/// Hops that a fabric has at most; a TTL further below the next initial value tells nothing. (RDMA CM and some
-/// benchmarks send 1 or other small ones.)
+/// Hops that a fabric has at most (chosen: three tiers are five, and some fabrics are joined to others); a TTL further
+/// below the next initial value tells nothing. (RDMA CM and some benchmarks send 1 or other small ones.)
 const HOPS: u8 = 16;
 
 /// One path of several lacks half of a flow's packets or more. Where more than one in so many is skipped, away from the

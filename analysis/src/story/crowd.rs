@@ -11,9 +11,9 @@ use super::log::Episode;
 use super::report::Kind;
 use super::{Story, Telling};
 
-/// Ranges kept apart; of more, the oldest two become one.
+/// Ranges kept apart; of more, the oldest two become one (chosen: bounds the memory).
 const RANGES: usize = 4;
-/// Holes of one range.
+/// Holes of one range (chosen).
 const HOLES: u32 = 64;
 
 /// Holes in a row, of which nothing was heard.

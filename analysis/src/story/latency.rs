@@ -11,9 +11,9 @@ use super::report::Spread;
 use super::times::Times;
 
 /// Packets remembered that wait for an answer. Where more are out, only some are measured, chosen by their PSN: of
-/// every age as many, so that a long queue is sampled evenly.
+/// every age as many, so that a long queue is sampled evenly (chosen: bounds the memory of a flow).
 const MOST: usize = 24;
-/// What a queue makes room for at first.
+/// What a queue makes room for at first (chosen: most flows have no more out).
 const FEW: usize = 4;
 
 /// A packet that ends a message or asks for an acknowledgement. Twelve bytes, since one is kept of each that is out.

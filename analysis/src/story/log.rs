@@ -6,9 +6,9 @@ use super::hole::Mark;
 use super::report::{Cause, Kind};
 use crate::event::FrameNo;
 
-/// Frames that an episode names at most.
+/// Frames that an episode names at most (chosen: loss, NAK, repeat and what ended it).
 const FRAMES: usize = 4;
-/// Episodes that every flow may keep.
+/// Episodes that every flow may keep (chosen: bounds the memory).
 const OWN: usize = 8;
 
 /// What a tap sees of a flow, over all of it.

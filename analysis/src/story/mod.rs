@@ -2,7 +2,7 @@
 //!
 //! A story belongs to the flow that carries the requests; what answers them arrives on its peer. It begins with a
 //! flow's second packet or its first answer, and takes what each packet says once: a request's PSN and whether that had
-//! been seen, an answer's syndrome. Two frontiers (WIRE: PSN): the highest PSN seen, which the flow keeps, and `epsn`,
+//! been seen, an answer's syndrome. Two frontiers: the highest PSN seen, which the flow keeps, and `epsn`,
 //! what a responder standing here would accept next, which is kept here.
 
 mod answers;
@@ -54,11 +54,11 @@ const HOLES: usize = 64;
 /// The shortest timer: 4.096 us x 2^1, as 0 means none (IBTA 9.7.6.1.3).
 const SHORTEST_TIMER: Nanos = Nanos(8_192);
 /// A repeat that comes sooner than this after the packet before is no timer's, where the round trip is not known: no
-/// NIC's timer is shorter than a few of 4.096 us.
+/// NIC's timer is shorter than a few of 4.096 us (chosen: five of these).
 const NO_TIMER: Nanos = Nanos(20_000);
 
 /// A silence shorter than this is no timer's where a NAK is on its way: timers run from a millisecond (4.096 us x 2^8),
-/// and a NAK takes less but for the longest ways.
+/// and a NAK takes less but for the longest ways (chosen: half of that).
 const PATIENCE: Nanos = Nanos(500_000);
 
 /// What the stories of an engine share.

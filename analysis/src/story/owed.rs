@@ -13,7 +13,7 @@ use super::log::Episode;
 use super::report::{Cause, Kind};
 use super::{Request, Sight};
 
-/// Gaps that are told apart at once: of more, the oldest is judged as it stands.
+/// Gaps that are told apart at once: of more, the oldest is judged as it stands (chosen: as of requests).
 const GAPS: usize = 64;
 /// PSNs beyond a gap until it is judged, as of requests ([`super::hole::SETTLED`]).
 const SETTLED: i32 = super::hole::SETTLED.cast_signed();

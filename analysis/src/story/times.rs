@@ -5,7 +5,7 @@ use rocetop_parsers::Nanos;
 
 use super::report::Spread;
 
-/// A queue pair that was silent for longer is another matter.
+/// A queue pair that was silent for longer is another matter (chosen).
 const HOUR: u64 = 3_600_000_000_000;
 
 /// Times, in a histogram that is exact to a hundredth up to an hour. Their number and the longest are exact.

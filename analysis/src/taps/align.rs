@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::sight::Sight;
 
-/// Copies looked at on either side of where the next one is expected.
+/// Copies looked at on either side of where the next one is expected (chosen).
 const LOOK: usize = 64;
 
 /// The copies of one packet at both taps, by index.

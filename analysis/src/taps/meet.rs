@@ -9,9 +9,9 @@ use super::sight::{Identity, Sight};
 use crate::event::Packet;
 use crate::flow::Key;
 
-/// First packets of each capture that are looked for.
+/// First packets of each capture that are looked for (chosen: bounds the memory).
 const HEADS: usize = 1 << 14;
-/// Packets in common that are enough: a few of them may be repeats.
+/// Packets in common that are enough: a few of them may be repeats (chosen).
 const ENOUGH: usize = 64;
 
 /// A packet at one tap: the stamp of its first sight there, and whether it came again.

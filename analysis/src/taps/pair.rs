@@ -17,10 +17,10 @@ use crate::flow::Key;
 /// this half pass: more than what a single flow has in flight on a published path (366,000 packets, 400G x 30 ms) is
 /// left to the order in which the taps are read, which follows their stamps.
 const PATIENCE: usize = 1 << 16;
-/// Packets of all flows that are kept.
+/// Packets of all flows that are kept (chosen: bounds the memory).
 const MOST: usize = 1 << 22;
 /// A capture that happens to begin within so few packets of the traffic's beginning, or to end so few before its end,
-/// is less likely than one that was there in time and did not get these packets.
+/// is less likely than one that was there in time and did not get these packets (chosen).
 const EDGE: u64 = 16;
 /// Otherwise nothing is judged so close to where it begins or ends: more than delays vary, half of what 200 kB
 /// queued before 4 Mb/s take.

@@ -178,7 +178,7 @@ struct Course<'a> {
     by: DirectionBy,
 }
 
-/// By how much one side of the evidence has to outweigh the other.
+/// By how much one side of the evidence has to outweigh the other (chosen).
 const OUTWEIGHS: u64 = 4;
 
 impl<'a> Course<'a> {

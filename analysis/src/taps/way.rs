@@ -8,7 +8,7 @@ use super::clock::Differences;
 use super::sight::{KINDS, Kind, Sight};
 use crate::event::FrameNo;
 
-/// Frames named as examples, and outages listed: the longest.
+/// Frames named as examples, and outages listed: the longest (chosen: enough to look at).
 pub(super) const LISTED: usize = 8;
 
 /// A row of losses in one flow, without anything between that went through: stamps of the tap that saw them.
@@ -60,7 +60,8 @@ impl Run {
     }
 }
 
-/// Packets kept that may lie outside of what the other tap captured, until that is known.
+/// Packets kept that may lie outside of what the other tap captured, until that is known (chosen: beyond it they are
+/// only counted).
 const HELD: usize = 1 << 12;
 
 /// How many copies of a packet this tap saw, and the other one.

@@ -63,7 +63,8 @@ pub(super) struct Window {
     pub(super) answered: Option<Psn>,
 }
 
-/// PSNs within which one number is said to be beyond another: of a queue pair reused, half of all numbers are.
+/// PSNs within which one number is said to be beyond another: of a queue pair reused, half of all numbers are (chosen:
+/// more than any window, less than a sixtieth of all numbers).
 pub(super) const NEAR: i32 = 1 << 17;
 
 /// The later of two PSNs; a far one starts anew.

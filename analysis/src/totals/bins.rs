@@ -5,7 +5,7 @@
 
 use rocetop_parsers::{Bytes, Nanos};
 
-/// Bins kept.
+/// Bins kept (chosen: as many as a line of text can show).
 const BINS: usize = 64;
 /// The narrowest bin: two to this power, about a microsecond. At 400 Gb/s that is a dozen full packets.
 const NARROWEST: u32 = 10;

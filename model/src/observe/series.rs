@@ -7,7 +7,7 @@ use crate::topology::PortId;
 use crate::units::{Bytes, Time};
 
 /// Points of a series: when there are so many, two become one, and from then on a bin lasts twice as long. However long
-/// a run is, it is looked at a few thousand times.
+/// a run is, it is looked at a few thousand times (chosen).
 const MOST: usize = 1024;
 
 /// What happened at a port in one bin.

@@ -8,7 +8,7 @@ use crate::units::{Rate, Time};
 
 /// Kinds of fault.
 const KINDS: &[&str] = &["cut", "errors", "flap", "throttle"];
-/// Flaps of one entry, and things that happen in all: they bound what must be kept before it has begun.
+/// Flaps of one entry, and things that happen in all: they bound what must be kept before it has begun (chosen).
 const FLAPS: u32 = 100_000;
 const MOST: usize = 400_000;
 

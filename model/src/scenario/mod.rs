@@ -47,11 +47,11 @@ use crate::topology::{PortId, Topology};
 use crate::units::Time;
 use crate::workload::{Admission, Workload};
 
-/// Bytes of a text: no scenario that a person wrote is larger.
+/// Bytes of a text: no scenario that a person wrote is larger (chosen).
 const MOST: usize = 1 << 20;
-/// Ports that are watched where nothing else is said: more of them are too many to look at.
+/// Ports that are watched where nothing else is said: more of them are too many to look at (chosen).
 const WATCHED: usize = 4_096;
-/// Flows that switches may remember in all (adaptive routing).
+/// Flows that switches may remember in all (adaptive routing) (chosen: bounds the memory).
 const REMEMBERED: u64 = 1 << 24;
 
 /// Where the texts of files come from that a scenario names: by the name as it stands there, the text or why there is

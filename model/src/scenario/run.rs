@@ -6,7 +6,7 @@ use crate::observe::{Seen, Trees, Watch};
 use crate::units::Time;
 use crate::workload::{Flow, FlowId, Workload};
 
-/// Events between two looks at what was seen: they bound what must be kept meanwhile.
+/// Events between two looks at what was seen: they bound what must be kept meanwhile (chosen).
 const CHUNK: u64 = 1 << 18;
 
 /// What clear-to-send messages are called among the flows.

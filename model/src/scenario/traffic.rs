@@ -13,7 +13,7 @@ use crate::units::{Bytes, Priority, Rate, Time};
 use crate::workload::pattern::{self, Poisson, Sizes};
 use crate::workload::{Flow, FlowId, Workload};
 
-/// Flows that a scenario may have: they bound what it can cost before it has begun.
+/// Flows that a scenario may have: they bound what it can cost before it has begun (chosen).
 const MOST: u64 = 1 << 20;
 
 /// Patterns that are no collectives.

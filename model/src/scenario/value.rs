@@ -216,7 +216,7 @@ pub(super) fn cable(keys: &Keys<'_>, base: Cable) -> Cable {
 }
 
 /// What a frame takes inside the node at the end of its cable, unless something else is said: a switch's pipeline is
-/// half a microsecond or so.
+/// half a microsecond or so (chosen).
 const INSIDE: Time = Time::ns(500);
 
 /// One of the names of an enum's variants.

@@ -20,7 +20,8 @@ impl Default for Scheduler {
     }
 }
 
-/// Bytes that a weight of one stands for: no frame may be longer, or turns would pass without a frame.
+/// Bytes that a weight of one stands for: no frame may be longer, or turns would pass without a frame (chosen: more
+/// than a jumbo frame's 9,018 bytes).
 pub(crate) const QUANTUM: i32 = 10_000;
 
 impl Scheduler {

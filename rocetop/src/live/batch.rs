@@ -4,9 +4,9 @@ use rocetop_analysis::counted::Counted;
 use rocetop_parsers::Nanos;
 use rocetop_parsers::abi::Totals;
 
-/// Bytes up to which frames are put together.
+/// Bytes up to which frames are put together (chosen: fits into a second-level cache).
 const ROOM: usize = 1 << 18;
-/// Frames up to which they are.
+/// Frames up to which they are (chosen: as many frames of 64 bytes fill it).
 const MOST: usize = 4096;
 
 /// What the kernel counted.

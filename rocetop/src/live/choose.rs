@@ -47,7 +47,7 @@ pub struct Device {
     pub rdma: bool,
 }
 
-/// Interfaces that are watched at once, at most.
+/// Interfaces that are watched at once, at most (chosen: each has a thread).
 pub const MOST: usize = 64;
 
 /// Why nothing can be watched.

@@ -15,21 +15,21 @@ use super::session::now;
 use super::source::{GATHER_MS, Opened, Source, wait};
 use crate::source::Stop;
 
-/// Batches between a reader and the analysis: with what they hold, 16 MiB an interface at most.
+/// Batches between a reader and the analysis: with what they hold, 16 MiB an interface at most (chosen).
 const BATCHES: usize = 64;
-/// How long a reader waits for frames before it tells that none came.
+/// How long a reader waits for frames before it tells that none came (chosen: a person sees no delay in it).
 const POLL: Duration = Duration::from_millis(25);
 /// Frames may lie in the kernel for as long before they can be read, and some more.
 const LAG: Nanos = Nanos(3 * GATHER_MS as u64 * 1_000_000);
-/// How long frames are held for an interface whose clock says that earlier ones may come.
+/// How long frames are held for an interface whose clock says that earlier ones may come (chosen).
 const HOLD: Duration = Duration::from_millis(250);
-/// How long a reader goes on, once the end was asked for, to read what had arrived by then.
+/// How long a reader goes on, once the end was asked for, to read what had arrived by then (chosen).
 const LEAVE: Duration = Duration::from_secs(5);
 /// How often is read what the kernel counted: before each second that is told is over.
 const COUNT: Duration = Duration::from_millis(900);
-/// How often a quiet interface is looked for.
+/// How often a quiet interface is looked for (chosen).
 const LOOK: Duration = Duration::from_millis(500);
-/// The kernel is asked for what it dropped as often.
+/// The kernel is asked for what it dropped as often (chosen).
 const DROPS: Duration = Duration::from_millis(100);
 /// The kernel does not tell.
 const UNTOLD: u64 = u64::MAX;

@@ -23,7 +23,8 @@ const FIGURES: usize = (Flow::TAG - 8) / 8;
 const SPARE: usize = (size_of::<Flow>() - Flow::TAG - 4) / 4;
 const _: () = assert!(size_of::<Place>() == size_of::<Flow>() && std::mem::offset_of!(Place, tag) == Flow::TAG);
 
-/// Attempts to take a lock. The kernel holds one for well under a microsecond, unless its CPU is taken from it.
+/// Attempts to take a lock. The kernel holds one for well under a microsecond, unless its CPU is taken from it
+/// (chosen).
 const ATTEMPTS: u32 = 100_000;
 
 /// The table. It goes out of our memory when this goes.

@@ -10,7 +10,7 @@ use rocetop_parsers::abi::{Flow, Key};
 const LOOKUP_AND_DELETE_ELEM: libc::c_long = 21;
 const LOOKUP_BATCH: libc::c_long = 24;
 
-/// Entries asked for at once, to begin with. A bucket comes whole or not at all, so it may have to grow.
+/// Entries asked for at once, to begin with. A bucket comes whole or not at all, so it may have to grow (chosen).
 const BATCH: usize = 4096;
 
 /// What the kernel may write into, whatever the bytes.

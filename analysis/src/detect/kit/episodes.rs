@@ -5,7 +5,7 @@ use crate::report::FrameRef;
 use crate::story::StoryReport;
 use crate::story::report::{Cause, EpisodeReport};
 
-/// Frames that a finding names: enough to look at, few enough to read.
+/// Frames that a finding names: enough to look at, few enough to read (chosen).
 pub(in crate::detect) const FRAMES: usize = 12;
 
 /// Episodes of one sort.

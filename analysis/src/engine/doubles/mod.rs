@@ -22,11 +22,14 @@ use self::pair::{BOTH, Count, LEAST, NEITHER, Pair, SOON, State};
 use crate::event::{FrameNo, Packet};
 use crate::flow::Key;
 
-/// Pairs of hosts of a shard whose packets wait; the oldest give way, and are taken for what they look like.
+/// Pairs of hosts of a shard whose packets wait; the oldest give way, and are taken for what they look like (chosen:
+/// more begin at once in a scan alone).
 const WAITING: usize = 64;
-/// Packets of a shard that wait, at most; the pair that has waited longest gives way as well.
+/// Packets of a shard that wait, at most; the pair that has waited longest gives way as well (chosen: enough for
+/// [`WAITING`] pairs at 64 packets each).
 const HELD: usize = 4096;
-/// Pairs remembered once it is known; of the oldest it is found out anew.
+/// Pairs remembered once it is known; of the oldest it is found out anew (chosen: in 64 shards, all that 700 hosts make
+/// among each other).
 const KNOWN: usize = 4096;
 
 type Hosts = (Addr, Addr);

@@ -21,7 +21,7 @@ use crate::flow::copies::Identity;
 use crate::flow::headers::{Outer, Place};
 
 /// Time within which a double passes for one without a word of the peer. A network card's or bridge's double is
-/// microseconds apart; a sender's repeat waits at least a round trip.
+/// microseconds apart; a sender's repeat waits at least a round trip (chosen: between the two).
 pub(crate) const AT_ONCE: Nanos = Nanos(100_000);
 /// Time within which a capture delivers the double of a frame. A mirror port of 10 Gb/s that has a megabyte before it
 /// is late by 0.8 ms; the shortest timers that adapters are set to are longer (4.096 us times 2^8 and more, IBTA
@@ -31,22 +31,27 @@ const DOUBLED_WITHIN: Nanos = Nanos(1_000_000);
 /// first one may be [`FRUITLESS`] packets late, and proof takes as many again.
 const RECENT: usize = 512;
 /// Packets among which it shows that doubles come right behind their first ones. In more of them a READ that is asked
-/// for again and again looks the same.
+/// for again and again looks the same (chosen).
 pub(super) const SOON: usize = 64;
-/// Packets among which none has a double: then none will have.
+/// Packets among which none has a double: then none will have (chosen: a megabyte before a mirror port, in 4 KiB
+/// packets).
 const FRUITLESS: usize = 256;
-/// Packets without a double that prove a pair not to be doubled; a few doubles may be missing.
+/// Packets without a double that prove a pair not to be doubled; a few doubles may be missing (chosen: of healthy
+/// traffic the first few tell, and it need not wait).
 const LONELY: usize = 4;
-/// Doubles that prove a pair to be doubled.
+/// Doubles that prove a pair to be doubled (chosen: no network doubles so many in a row).
 const PROOF: u32 = 16;
 /// Doubles that prove it where the capture ends before there are more: two of a request and two of its answer may be
 /// the network's, whose responder answers each.
 pub(super) const LEAST: u32 = 4;
 /// Doubles come after the same time where the shortest and the longest are no further apart than this part of it: the
-/// queue before a mirror port varies. A clock that counts microseconds is allowed for ([`TICK`]).
+/// queue before a mirror port varies. A clock that counts microseconds is allowed for ([`TICK`]) (Chosen: the wait of a
+/// sender that goes back spreads from a round trip to a timeout, which is many times that.).
 const STEADY: u64 = 4;
+/// The coarsest clock that captures usually have: classic pcap counts microseconds.
 const TICK: Nanos = Nanos(1_000);
-/// Packets of so many times that time must have come again: a sender goes back after one of them.
+/// Packets of so many times that time must have come again: a sender goes back after one of them (chosen: twice may be
+/// chance).
 const TIMES: u64 = 3;
 
 /// A packet that waits for the verdict.

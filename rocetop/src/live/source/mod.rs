@@ -25,7 +25,7 @@ use crate::pcap::Interface;
 /// Longest time that a frame waits in the kernel for others to come along, in milliseconds.
 pub(super) const GATHER_MS: i32 = 20;
 
-/// Memory that the kernel is asked for, for frames of an interface that wait to be read.
+/// Memory that the kernel is asked for, for frames of an interface that wait to be read (chosen).
 const BUFFER: Bytes = Bytes(32 << 20);
 
 /// Bytes of a frame that are kept where nobody says: any frame of any link, as tcpdump has it.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rocetop_parsers::{Bytes, Nanos};
 
-/// Frames that one call receives, at most.
+/// Frames that one call receives, at most (chosen: the call costs little beside so many).
 pub(super) const MESSAGES: usize = 64;
 
 /// Room for what stands beside a frame: a time stamp (16 bytes) and auxiliary data (20), each behind a header of 16.

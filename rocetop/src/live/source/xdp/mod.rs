@@ -45,13 +45,13 @@ pub struct Ways {
 /// The oldest kernel whose XDP can tell a frame's length and read frames in several buffers.
 const OLDEST: (u32, u32) = (5, 18);
 
-/// Flows of each table of an interface.
+/// Flows of each table of an interface (chosen: bounds the memory).
 const FLOWS: u32 = 1 << 16;
 /// Bytes of an interface's ring where every header comes through it: 25 ms at 5 million packets a second.
 const RING: u32 = 1 << 25;
-/// Bytes of a ring for what is rare.
+/// Bytes of a ring for what is rare (chosen).
 const SMALL_RING: u32 = 1 << 22;
-/// A flow that was silent for so long may make room.
+/// A flow that was silent for so long may make room (chosen).
 const SILENT: Nanos = Nanos(10_000_000_000);
 
 /// Whether this process, on this kernel, can watch so.
