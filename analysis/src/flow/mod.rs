@@ -192,10 +192,7 @@ impl Flow {
         let before = self.counters.last;
         let next = self.counters.next_psn;
         let mtu = self.counters.mtu;
-        // Not in the fold that the kernel shares: built with it, the verifier does not take the program.
-        if traits.has(Traits::ENDS) && facts.flags.has(Flags::EXTENDED) {
-            self.counters.mtu.holds(facts.payload);
-        }
+        self.fits(facts, traits);
         let moved = self.counters.fold(facts, traits, packet.wire, packet.at);
         let (sight, mut again) = self.see(facts, traits, moved, next);
         if !again.request && !again.message {
@@ -217,6 +214,15 @@ impl Flow {
         let double = self.place(packet, traits, before, again);
         if telling.on && double != Double::Mirrored {
             self.tell(packet, traits, sight, standing, double, peer, telling);
+        }
+    }
+
+    /// What ends a message need not fill its packet, and fits into it: the path MTU is no smaller.
+    #[inline(always)]
+    fn fits(&mut self, facts: &Facts, traits: Traits) {
+        // Not in the fold that the kernel shares: built with it, the verifier does not take the program.
+        if traits.has(Traits::ENDS) && facts.flags.has(Flags::EXTENDED) {
+            self.counters.mtu.holds(facts.payload);
         }
     }
 
@@ -312,9 +318,6 @@ impl Flow {
             let next;
             (standing, next) = self.reads.respond(facts, traits, awaited);
             if let Some(peer) = peer.as_deref_mut() {
-                if traits.has(Traits::ENDS) && facts.flags.has(Flags::EXTENDED) {
-                    peer.counters.mtu.holds(facts.payload);
-                }
                 peer.reads.awaited_mut().answered(next);
             }
         }
@@ -328,6 +331,9 @@ impl Flow {
     fn acknowledged(&mut self, facts: &Facts, traits: Traits) {
         if !facts.flags.has(Flags::EXTENDED) && traits.has(Traits::AETH) {
             return;
+        }
+        if traits.has(Traits::RESPONSE) {
+            self.fits(facts, traits);
         }
         // A NAK acknowledges what came before it (IBTA 9.7.5.1.2).
         let naked = facts.opcode.operation() == Operation::ACK
@@ -343,9 +349,6 @@ impl Flow {
     pub(crate) fn catch_up(&mut self, packet: &Packet, traits: Traits, peer: &mut Flow, telling: &mut Telling<'_>) {
         if traits.any(Traits::AETH | Traits::RESPONSE) {
             peer.acknowledged(&packet.facts, traits);
-            if traits.has(Traits::RESPONSE | Traits::ENDS) && packet.facts.flags.has(Flags::EXTENDED) {
-                peer.counters.mtu.holds(packet.facts.payload);
-            }
             // Earlier answers went by when nobody knew whose they were: this one tells no time of what they answered.
             if let Some(story) = peer.story.as_deref_mut().filter(|_| self.answers() > 1) {
                 story.answered_unseen(packet.facts.psn);
