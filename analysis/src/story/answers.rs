@@ -197,18 +197,24 @@ impl Story {
         }
         self.before(psn, mark, next, telling);
         self.crowd_disturbed(psn, telling);
-        let epsn = self.epsn;
-        let last_request = self.last_request.frame;
         if psn - self.start < 0 && self.hole_at(psn).is_none() && self.start - psn <= FIRST {
             // Before the first request seen. It may have passed before the capture began.
-            let mut hole = Hole::new(psn, 1, mark, true);
-            hole.nak = Some(mark);
-            self.holes.push_front(hole);
+            self.holes.push_front(Hole::named(psn, mark, mark));
             self.start = psn;
             self.epsn = psn;
-            self.ask(Asked { psn, mark, rnr: false });
-            return;
+        } else {
+            self.count_nak(psn, mark, telling.room);
+            if psn - next <= 0 {
+                self.epsn = psn;
+                let ahead = Ahead { mark: Mark { frame: self.last_request.frame, at: mark.at }, again: false };
+                self.ahead.get_or_insert_with(|| Box::new(ahead));
+            }
         }
+        self.ask(Asked { psn, mark, rnr: false });
+    }
+
+    /// Counts a NAK by what it is about: what had not passed here, what had, or the same as one before.
+    fn count_nak(&mut self, psn: Psn, mark: Mark, room: &mut u32) {
         let generated = match self.hole_at(psn) {
             Some(hole) if hole.nak.is_none() => {
                 hole.nak = Some(mark);
@@ -230,32 +236,24 @@ impl Story {
             None if out => self.trouble.sums.naks_unseen += 1,
             // It had been seen, as one of those that the responder dropped. If the sender was sending again, a repeat
             // is missing; if not, nothing is.
-            None if psn == epsn && self.ahead.is_some() => {
+            None if psn == self.epsn && self.ahead.is_some() => {
                 if let Some(Ahead { mark: ahead, again: true }) = self.ahead.as_deref().copied() {
-                    let mut hole = Hole::new(psn, 1, ahead, true);
-                    hole.nak = Some(mark);
-                    self.holes.push_back(hole);
+                    self.holes.push_back(Hole::named(psn, ahead, mark));
                     self.trouble.sums.naks_unseen += 1;
                     self.nak_times.generation.record(mark.at.since(ahead.at));
                 }
             }
             // Once more about the same packet.
             None if self.trouble.behind.is_some_and(|b| b.psn == psn) => {}
-            None if psn - epsn < 0 => {
+            None if psn - self.epsn < 0 => {
                 if let Some(behind) = self.trouble.behind.take() {
-                    self.close_behind(behind, telling.room);
+                    self.close_behind(behind, room);
                 }
                 self.trouble.sums.naks_seen += 1;
                 (self.trouble.behind, self.trouble.behind_again) = (Some(Asked { psn, mark, rnr: false }), false);
             }
             None => {}
         }
-        if psn - next <= 0 {
-            self.epsn = psn;
-            let ahead = Ahead { mark: Mark { frame: last_request, at: mark.at }, again: false };
-            self.ahead.get_or_insert_with(|| Box::new(ahead));
-        }
-        self.ask(Asked { psn, mark, rnr: false });
     }
 
     /// An answer asks for a repeat.

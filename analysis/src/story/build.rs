@@ -57,6 +57,14 @@ impl Sums {
     }
 }
 
+/// What came of a flow's requests, all in all.
+struct Verdict {
+    holes: Outcome,
+    /// The capture missed packets, and nothing else happened.
+    misses: bool,
+    view: View,
+}
+
 impl Story {
     pub(crate) fn report(&self, around: &Around, frame: impl Fn(FrameNo) -> FrameRef) -> StoryReport {
         let evidence = NearEvidence {
@@ -66,50 +74,12 @@ impl Story {
             answer_hops: around.hops.1,
         };
         let near = near(&evidence);
-        // What is still under way when the capture ends is judged as it stands.
-        let mut sums = self.trouble.sums;
-        self.holes.iter().for_each(|hole| sums.judge(hole, around.answered));
-        let loses = sums.naks_unseen >= NAMED;
-        let mut holes = sums.proved(loses);
-        holes.lost_or_late = holes.lost_or_late.saturating_add(self.trouble.crowd.packets());
-        let order = holes.late == 0 && self.trouble.sums.late_behind == 0;
-        let if_in_order = std::mem::take(&mut holes.lost_if_in_order);
-        let sum = if order { &mut holes.lost } else { &mut holes.lost_or_late };
-        *sum = sum.saturating_add(if_in_order);
-        // A capture that is known to miss packets, or that sees one path of several, may have missed the first sending;
-        // and nothing is lost before a tap at the end that sends.
-        let skipped = u64::from(holes.lost) + u64::from(holes.lost_or_late) + u64::from(holes.late);
-        let one_path = near != Near::Dst && skipped * ONE_PATH > u64::from((self.top - self.start).unsigned_abs());
-        let whole_view = holes.missed == 0 && near != Near::Src && !one_path;
-        if !whole_view {
-            holes.lost_or_late = holes.lost_or_late.saturating_add(std::mem::take(&mut holes.lost));
-        }
-        // Where packets overtake each other, the first sending and a repeat can come one right behind the other.
-        let fall_together = !order && self.trouble.sums.restarts + self.trouble.sums.timeouts != 0;
-        let misses = self.only_misses(around.seen_again);
-        if misses {
-            holes.missed = holes.missed.saturating_add(std::mem::take(&mut holes.lost_or_late));
-        }
+        let verdict = self.verdict(near, around);
+        let Verdict { holes, view, .. } = verdict;
         let whole = self.trouble.sums.naks_unseen == 0 && holes == Outcome::default();
         let unanswered =
             if self.trouble.run.open && self.trouble.run.cause == Cause::Timeout { self.trouble.run.tries } else { 0 };
-        let last = self.unfinished();
-        let holes_left = self.holes.iter().flat_map(|h| episodes_of(h, around.answered));
-        let holes_left = self.trouble.crowd.episodes(Kind::LostOrLate).chain(holes_left);
-        let holes_left = holes_left.map(|e| if misses { e.of(Kind::MissedByCapture) } else { e });
-        let episodes =
-            self.log.kept().iter().copied().chain(holes_left).chain(self.trouble.owed.episodes()).chain(last);
-        let responses_in_order = !self.trouble.owed.disorder();
-        let view = View { in_order: order, responses_in_order, fall_together, whole: whole_view, loses };
-        let episodes = episodes.map(|e| e.seen_in(view));
-        let ack_lost = self.trouble.run.lost_its_answer();
-        let acks_lost = self.trouble.sums.acks_lost + u64::from(ack_lost);
-        let lost = |e: Episode| {
-            let late = ack_lost && e.kind == Kind::RequestOrAckLost && e.from == self.trouble.run.start;
-            if late { e.of(Kind::AckLost) } else { e }
-        };
-        let mut episodes: Vec<EpisodeReport> = episodes.map(|e| told(&lost(e), near, &frame)).collect();
-        episodes.sort_by_key(|e| e.first_ns);
+        let acks_lost = self.trouble.sums.acks_lost + u64::from(self.trouble.run.lost_its_answer());
         StoryReport {
             near,
             near_evidence: evidence,
@@ -120,7 +90,7 @@ impl Story {
                 + self.trouble.sums.behind
                 + u64::from(self.trouble.behind.is_some()),
             reordered: u64::from(holes.late) + self.trouble.sums.late_behind,
-            duplicated_by_network: if fall_together { 0 } else { self.trouble.sums.duplicated },
+            duplicated_by_network: if view.fall_together { 0 } else { self.trouble.sums.duplicated },
             // Certain at the requester's side alone: a responder's tap cannot tell it from an early timeout.
             lost_acks: if near == Near::Src { acks_lost } else { 0 },
             // At the responder's side none is lost before the tap.
@@ -148,9 +118,61 @@ impl Story {
             // Certain at the requester alone, where nothing can be missing: elsewhere the first repeats may have been
             // lost.
             restarts_elsewhere: if near == Near::Src && whole { self.trouble.sums.restarts_elsewhere } else { 0 },
-            episodes,
+            episodes: self.episodes(&verdict, near, around, frame),
             more_episodes: u64::from(self.log.more()),
         }
+    }
+
+    /// What came of all that was skipped: what is still under way when the capture ends is judged as it stands.
+    fn verdict(&self, near: Near, around: &Around) -> Verdict {
+        let mut sums = self.trouble.sums;
+        self.holes.iter().for_each(|hole| sums.judge(hole, around.answered));
+        let loses = sums.naks_unseen >= NAMED;
+        let mut holes = sums.proved(loses);
+        holes.lost_or_late = holes.lost_or_late.saturating_add(self.trouble.crowd.packets());
+        let in_order = holes.late == 0 && self.trouble.sums.late_behind == 0;
+        let if_in_order = std::mem::take(&mut holes.lost_if_in_order);
+        let sum = if in_order { &mut holes.lost } else { &mut holes.lost_or_late };
+        *sum = sum.saturating_add(if_in_order);
+        // A capture that is known to miss packets, or that sees one path of several, may have missed the first sending;
+        // and nothing is lost before a tap at the end that sends.
+        let skipped = u64::from(holes.lost) + u64::from(holes.lost_or_late) + u64::from(holes.late);
+        let one_path = near != Near::Dst && skipped * ONE_PATH > u64::from((self.top - self.start).unsigned_abs());
+        let whole = holes.missed == 0 && near != Near::Src && !one_path;
+        if !whole {
+            holes.lost_or_late = holes.lost_or_late.saturating_add(std::mem::take(&mut holes.lost));
+        }
+        // Where packets overtake each other, the first sending and a repeat can come one right behind the other.
+        let fall_together = !in_order && self.trouble.sums.restarts + self.trouble.sums.timeouts != 0;
+        let misses = self.only_misses(around.seen_again);
+        if misses {
+            holes.missed = holes.missed.saturating_add(std::mem::take(&mut holes.lost_or_late));
+        }
+        let responses_in_order = !self.trouble.owed.disorder();
+        Verdict { holes, misses, view: View { in_order, responses_in_order, fall_together, whole, loses } }
+    }
+
+    /// All episodes in the order of time, as the verdict lets them be told.
+    fn episodes(
+        &self,
+        verdict: &Verdict,
+        near: Near,
+        around: &Around,
+        frame: impl Fn(FrameNo) -> FrameRef,
+    ) -> Vec<EpisodeReport> {
+        let holes_left = self.holes.iter().flat_map(|h| episodes_of(h, around.answered));
+        let holes_left = self.trouble.crowd.episodes(Kind::LostOrLate).chain(holes_left);
+        let holes_left = holes_left.map(|e| if verdict.misses { e.of(Kind::MissedByCapture) } else { e });
+        let kept = self.log.kept().iter().copied().chain(holes_left).chain(self.trouble.owed.episodes());
+        let episodes = kept.chain(self.unfinished()).map(|e| e.seen_in(verdict.view));
+        let ack_lost = self.trouble.run.lost_its_answer();
+        let lost = |e: Episode| {
+            let late = ack_lost && e.kind == Kind::RequestOrAckLost && e.from == self.trouble.run.start;
+            if late { e.of(Kind::AckLost) } else { e }
+        };
+        let mut episodes: Vec<EpisodeReport> = episodes.map(|e| told(&lost(e), near, &frame)).collect();
+        episodes.sort_by_key(|e| e.first_ns);
+        episodes
     }
 
     /// Whether the capture is known to miss packets and nothing else ever happened: then it missed those, too, whose

@@ -146,6 +146,11 @@ impl Hole {
         }
     }
 
+    /// One PSN that had passed, or may have, when a NAK named it.
+    pub(crate) fn named(psn: Psn, opened: Mark, nak: Mark) -> Self {
+        Self { nak: Some(nak), ..Self::new(psn, 1, opened, true) }
+    }
+
     /// A run of repeats that began with this packet comes to it.
     pub(crate) fn reached(&mut self, begun: FrameNo, cause: Cause) {
         if self.restart != begun {

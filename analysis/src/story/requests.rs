@@ -269,6 +269,30 @@ impl Story {
         (run.timed, run.atomic) = (self.quiet(mark.at) >= SHORTEST_TIMER, request.atomic);
         run.follows =
             self.last_end == psn && self.holes.iter().any(|h| h.holds(psn - 1) && h.latest == self.last_request.at);
+        self.explain(&mut run, request, again, telling);
+        run.open = matches!(run.cause, Cause::Timeout | Cause::ReadReissue);
+        run.patient = self.quiet(mark.at) >= PATIENCE;
+        run.sending = true;
+        run.tries = 1;
+        if again && run.open {
+            run = Run {
+                begun: self.trouble.run.begun,
+                tries: self.trouble.run.tries + 1,
+                repeats: self.trouble.run.repeats,
+                ..run
+            };
+        } else {
+            let old = self.trouble.run;
+            self.trouble.before = (old.start, old.next, old.last);
+            self.close_run(telling.room);
+        }
+        self.trouble.run = run;
+    }
+
+    /// Why the requester goes back: to mend a hole, because an answer asked for it or because none came. `again`: to
+    /// where the run before began, which nothing has answered.
+    fn explain(&mut self, run: &mut Run, request: &Request, again: bool, telling: &mut Telling<'_>) {
+        let Request { mark, psn, .. } = *request;
         let (mut stalled, mut unsure) = (None, false);
         let before = self.asked.len();
         let beyond = self.trouble.beyond.take_if(|(asked, _)| psn - *asked <= 0).filter(|&(asked, _)| asked == psn);
@@ -351,28 +375,11 @@ impl Story {
         if let Some(stalled) = stalled {
             self.trouble.sums.stall = Nanos(self.trouble.sums.stall.0.saturating_add(stalled.0));
         }
-        run.open = matches!(run.cause, Cause::Timeout | Cause::ReadReissue);
         run.asked_for = stalled.is_some()
             || unsure
-            || matches!(run.cause, Cause::ReadReissue)
+            || run.cause == Cause::ReadReissue
             || self.asked.len() != before
             || beyond.is_some();
-        run.patient = self.quiet(mark.at) >= PATIENCE;
-        run.sending = true;
-        run.tries = 1;
-        if again && run.open {
-            run = Run {
-                begun: self.trouble.run.begun,
-                tries: self.trouble.run.tries + 1,
-                repeats: self.trouble.run.repeats,
-                ..run
-            };
-        } else {
-            let old = self.trouble.run;
-            self.trouble.before = (old.start, old.next, old.last);
-            self.close_run(telling.room);
-        }
-        self.trouble.run = run;
     }
 
     /// Whether a READ or atomic is repeated because responses are missing; and at the responder's side, where none is:
