@@ -2,7 +2,8 @@
 
 use rocetop_parsers::{Nanos, Psn};
 
-use super::hole::{Hole, Mark};
+use super::hole::Hole;
+use super::log::Mark;
 use super::report::{Cause, Kind};
 use super::run::Asked;
 use super::{Ahead, Answer, Episode, Response, Story, Telling, Trouble};

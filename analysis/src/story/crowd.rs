@@ -6,8 +6,8 @@
 
 use rocetop_parsers::Psn;
 
-use super::hole::{Hole, Mark};
-use super::log::Episode;
+use super::hole::Hole;
+use super::log::{Episode, Mark};
 use super::report::Kind;
 use super::{Story, Telling};
 

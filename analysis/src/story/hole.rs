@@ -7,15 +7,9 @@
 
 use rocetop_parsers::{Nanos, Psn};
 
+use super::log::Mark;
 use super::report::Cause;
 use crate::event::FrameNo;
-
-/// A frame of the evidence.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Mark {
-    pub(crate) frame: FrameNo,
-    pub(crate) at: Nanos,
-}
 
 /// Requests after a hole was mended until it is judged: late copies of what was lost may still come. A switch that
 /// holds back a packet for longer than its successors take to fill a 1 MiB buffer in 4 KiB packets is not known

@@ -2,7 +2,6 @@
 
 use rocetop_parsers::{Nanos, Psn};
 
-use super::hole::Mark;
 use super::report::{Cause, Kind};
 use crate::event::FrameNo;
 
@@ -10,6 +9,13 @@ use crate::event::FrameNo;
 const FRAMES: usize = 4;
 /// Episodes that every flow may keep (chosen: bounds the memory).
 const OWN: usize = 8;
+
+/// A frame of the evidence.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Mark {
+    pub(crate) frame: FrameNo,
+    pub(crate) at: Nanos,
+}
 
 /// What a tap sees of a flow, over all of it.
 #[derive(Clone, Copy, Debug)]

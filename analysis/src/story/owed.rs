@@ -8,8 +8,7 @@ use std::collections::VecDeque;
 
 use rocetop_parsers::Psn;
 
-use super::hole::Mark;
-use super::log::Episode;
+use super::log::{Episode, Mark};
 use super::report::{Cause, Kind};
 use super::{Request, Sight};
 

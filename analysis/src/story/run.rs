@@ -2,7 +2,8 @@
 
 use rocetop_parsers::{Nanos, Psn};
 
-use super::hole::{Fate, Mark};
+use super::hole::Fate;
+use super::log::Mark;
 use super::report::Cause;
 use crate::event::FrameNo;
 

@@ -1,0 +1,173 @@
+//! A sender goes back to what it had sent: a run of repeats begins, and why.
+
+use rocetop_parsers::{Nanos, Psn};
+
+use super::hole::Hole;
+use super::report::{Cause, Kind};
+use super::run::{Asked, Run};
+use super::{Episode, NO_TIMER, PATIENCE, Request, SHORTEST_TIMER, Sight, Story, Telling};
+
+impl Story {
+    /// The requester goes back to an earlier PSN: a run of repeats begins.
+    pub(super) fn go_back(&mut self, request: &Request, telling: &mut Telling<'_>) {
+        let Request { mark, psn, .. } = *request;
+        self.crowd_disturbed(psn, telling);
+        if psn != self.trouble.run.next {
+            self.leave(self.top);
+        }
+        let again = self.trouble.run.open && self.trouble.run.start == psn;
+        let second = request.stamp.psn + 1;
+        let mut run = Run { start: psn, second, next: second, begun: mark, latest: mark, ..Run::default() };
+        (run.timed, run.atomic) = (self.quiet(mark.at) >= SHORTEST_TIMER, request.atomic);
+        run.follows =
+            self.last_end == psn && self.holes.iter().any(|h| h.holds(psn - 1) && h.latest == self.last_request.at);
+        self.explain(&mut run, request, again, telling);
+        run.open = matches!(run.cause, Cause::Timeout | Cause::ReadReissue);
+        run.patient = self.quiet(mark.at) >= PATIENCE;
+        run.sending = true;
+        run.tries = 1;
+        if again && run.open {
+            run = Run {
+                begun: self.trouble.run.begun,
+                tries: self.trouble.run.tries + 1,
+                repeats: self.trouble.run.repeats,
+                ..run
+            };
+        } else {
+            let old = self.trouble.run;
+            self.trouble.before = (old.start, old.next, old.last);
+            self.close_run(telling.room);
+        }
+        self.trouble.run = run;
+    }
+
+    /// Why the requester goes back: to mend a hole, because an answer asked for it or because none came. `again`: to
+    /// where the run before began, which nothing has answered.
+    fn explain(&mut self, run: &mut Run, request: &Request, again: bool, telling: &mut Telling<'_>) {
+        let Request { mark, psn, .. } = *request;
+        let (mut stalled, mut unsure) = (None, false);
+        let before = self.asked.len();
+        let beyond = self.trouble.beyond.take_if(|(asked, _)| psn - *asked <= 0).filter(|&(asked, _)| asked == psn);
+        // The one that names this PSN, else the latest of those that it may serve.
+        let ready = || self.asked.iter().rev().filter(|a| a.mark.at <= mark.at);
+        let asked = ready().find(|a| a.psn == psn).or(ready().find(|a| psn - a.psn >= 0)).copied();
+        // What is still to be mended, and where this packet belongs to.
+        let mending = self.holes.iter().rev().find(|h| h.holds(psn) || psn - h.start >= 0 && h.nak.is_some());
+        run.hole = mending.map(|h| h.opened.frame);
+        let mends = mending.map(|h| h.nak.is_some());
+        match asked {
+            Some(asked) if asked.rnr && psn == asked.psn => {
+                run.cause = Cause::Rnr;
+                stalled = Some(mark.at.since(asked.mark.at));
+                let episode = Episode::new(Kind::Rnr, Some(Cause::Rnr), psn, psn).at(Some(asked.mark)).at(Some(mark));
+                self.log.add(episode, telling.room);
+                self.asked.clear();
+            }
+            Some(asked) if !asked.rnr && psn - asked.psn >= 0 && (psn == asked.psn || !self.overdue(mark.at)) => {
+                run.cause = Cause::Nak;
+                self.heed(asked, request);
+                self.asked.retain(|a| a.psn - psn > 0);
+                self.trouble.beyond = (psn - asked.psn > 0).then_some((asked.psn, mark.frame));
+            }
+            _ if let Some((_, before)) = beyond
+                && !self.overdue(mark.at) =>
+            {
+                // What came before was late, and no repeat: nothing of it had been seen.
+                if self.trouble.run.latest.frame == before && self.trouble.run.repeats == 0 {
+                    let (from, to) = (self.trouble.run.start, self.trouble.run.next);
+                    self.holes.iter_mut().for_each(|h| h.was_late(from, to));
+                }
+                run.cause = Cause::Nak;
+            }
+            _ if self.was_heeded_by_one(psn) && !self.overdue(mark.at) => {
+                // It came late just when it had been asked for; of a READ or atomic, the answer may have been lost as
+                // well.
+                unsure = request.read || request.atomic;
+                if unsure {
+                    self.holes.iter_mut().for_each(Hole::passed_over);
+                } else {
+                    let (from, to) = (self.trouble.run.start, self.trouble.run.next);
+                    self.holes.iter_mut().for_each(|h| h.was_late(from, to));
+                    run.cause = Cause::Nak;
+                }
+            }
+            _ if self.asks_for_responses(request) => {
+                run.cause = Cause::ReadReissue;
+                self.trouble.owed.ask(request);
+                // It goes back to the first response that it lacks, wherever that is.
+                self.holes.iter_mut().for_each(Hole::passed_over);
+            }
+            // Late originals that come between the repeats are part of the same recovery.
+            _ if mends.is_some() && !self.overdue(mark.at) && !self.was_served(request) => {
+                run.cause = if mends == Some(true) { Cause::Nak } else { self.trouble.run.cause };
+            }
+            // Nobody who sees only one direction can tell who asked.
+            _ if !request.answered => {}
+            // Too soon for any timer. One such packet is a copy that the network made; several are a sender's.
+            _ if self.too_soon(mark.at) && self.quiet(mark.at) < NO_TIMER && !again => {
+                run.copy = self.holes.is_empty().then_some(self.last_end)
+            }
+            _ if request.atomic && self.may_be_implied(request) && !self.overdue(mark.at) => {
+                run.cause = Cause::ReadReissue;
+                self.holes.iter_mut().for_each(Hole::passed_over);
+            }
+            _ if !run.timed => {}
+            _ => {
+                run.cause = Cause::Timeout;
+                stalled = Some(self.quiet(mark.at));
+                if again {
+                    let since = mark.at.since(self.trouble.run.latest.at).0;
+                    self.trouble.spacing.0 = Nanos(self.trouble.spacing.0.0.saturating_add(since));
+                    self.trouble.spacing.1 += 1;
+                }
+                self.trouble.sums.timeouts += 1;
+                self.holes.iter_mut().for_each(Hole::timed_out);
+            }
+        }
+        if let Some(stalled) = stalled {
+            self.trouble.sums.stall = Nanos(self.trouble.sums.stall.0.saturating_add(stalled.0));
+        }
+        run.asked_for = stalled.is_some()
+            || unsure
+            || run.cause == Cause::ReadReissue
+            || self.asked.len() != before
+            || beyond.is_some();
+    }
+
+    /// Whether a READ or atomic is repeated because responses are missing; and at the responder's side, where none is:
+    /// no timer asks for a part or so soon. (Of an atomic that comes again soon, other causes are looked for first.)
+    fn asks_for_responses(&self, request: &Request) -> bool {
+        let Request { mark, psn, read, atomic, sight, .. } = *request;
+        // Nobody who sees only one direction can tell whether a NAK had asked for it.
+        let soon = || request.answered && self.may_be_implied(request) && !self.overdue(mark.at);
+        (read || atomic) && self.trouble.owed.lacks(psn) || read && (sight == Sight::Rest || soon())
+    }
+
+    /// Whether an atomic was answered after a NAK for it had been heeded: then it is the answer that was lost.
+    fn was_served(&self, request: &Request) -> bool {
+        let run = &self.trouble.run;
+        let heeded = run.cause == Cause::Nak && run.repeats != 0 && request.psn - run.start >= 0;
+        request.atomic && heeded && self.acked.is_some_and(|acked| acked - request.psn >= 0)
+    }
+
+    /// Whether what seemed to heed a NAK from `psn` on had never been seen before, so that it may have been late.
+    fn was_heeded_by_one(&self, psn: Psn) -> bool {
+        let run = &self.trouble.run;
+        run.cause == Cause::Nak && run.start == psn && run.repeats == 0 && run.next - run.start > 0
+    }
+
+    /// Whether an answer behind the lost one may have told of it (IBTA 9.7.5.1.1: an implied NAK). Of one response
+    /// where nothing behind it was ever answered, only a timer tells.
+    fn may_be_implied(&self, request: &Request) -> bool {
+        request.psn != request.stamp.psn || self.acked.is_some_and(|acked| acked - request.psn > 0)
+    }
+
+    /// A NAK is heeded.
+    fn heed(&mut self, asked: Asked, request: &Request) {
+        self.nak_times.reaction.record(request.mark.at.since(asked.mark.at));
+        self.trouble.sums.restarts += 1;
+        // Only where the NAK was about something that had passed the tap, or else the first repeat may have been lost.
+        let passed = self.trouble.behind.is_some_and(|b| b.psn == asked.psn);
+        self.trouble.sums.restarts_elsewhere += u64::from(passed && request.psn - asked.psn > 0);
+    }
+}
