@@ -37,6 +37,12 @@ fn simulate(folder: &Folder, name: &str, links: &[&str], more: &[&str]) -> (Valu
     (report(&args), files)
 }
 
+#[test]
+fn all_keys_can_be_listed() {
+    let ran = Ran::of(&mut rocetop(&["simulate", "--keys"]));
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), rocetop_model::scenario::KEYS));
+}
+
 fn number(value: &Value) -> u64 {
     value.as_u64().unwrap()
 }
