@@ -54,8 +54,8 @@ pub struct Packet {
     pub wire: Bytes,
     /// Interface that it was seen on, counted in its file.
     pub iface: u32,
-    /// Files that follow each other are one strand, as parts of a ring buffer are; interfaces with the same number are the
-    /// same there.
+    /// Files that follow each other are one strand, as parts of a ring buffer are; interfaces with the same number are
+    /// the same there.
     pub strand: u16,
     /// Everything the walker found.
     pub facts: Facts,

@@ -31,8 +31,8 @@ fn incast(hosts: u32, bytes: u64) -> Workload {
     load
 }
 
-/// The least that a hop can cost an event-driven simulator: one event taken from a heap, one put back a little later, one
-/// line of memory that is not in the cache. As many events wait as the fabric has ports.
+/// The least that a hop can cost an event-driven simulator: one event taken from a heap, one put back a little later,
+/// one line of memory that is not in the cache. As many events wait as the fabric has ports.
 fn bare(pending: u64, hops: u64) -> f64 {
     let mut rng = Rng::new(1);
     let mut heap: BinaryHeap<Reverse<(u64, u64)>> = (0..pending).map(|id| Reverse((rng.below(1 << 20), id))).collect();

@@ -1,8 +1,8 @@
 //! The one source of chance: a small generator, one stream for each purpose.
 //!
 //! xoshiro256++ (Blackman, Vigna: "Scrambled linear pseudorandom number generators", 2021), its state filled by
-//! SplitMix64 as its authors advise. A stream is derived from the run's seed and the purpose's name, so that a new purpose
-//! draws nothing from an old one and leaves its results alone.
+//! SplitMix64 as its authors advise. A stream is derived from the run's seed and the purpose's name, so that a new
+//! purpose draws nothing from an old one and leaves its results alone.
 
 /// A stream of random numbers.
 #[derive(Clone, Debug)]

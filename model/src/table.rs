@@ -39,8 +39,8 @@ pub(crate) use id;
 
 /// Rows of `T`, named by `I`.
 ///
-/// Indexing checks bounds. Ids come from the table itself (`push`, `ids`) or were checked where they entered the model, so
-/// a miss is a fault of the model and not of its input.
+/// Indexing checks bounds. Ids come from the table itself (`push`, `ids`) or were checked where they entered the model,
+/// so a miss is a fault of the model and not of its input.
 #[derive(Clone, Debug)]
 pub struct Table<I, T> {
     rows: Vec<T>,

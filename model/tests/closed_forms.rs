@@ -39,8 +39,8 @@ const fn full(mtu: u64) -> u64 {
 
 #[test]
 fn one_flow_takes_its_bytes_and_its_way() {
-    // The first packet carries a RETH and is the longest, so the others queue behind it at the switch: it is sent once, then
-    // all are, at 80 ps a byte, and two cables take 1 us each.
+    // The first packet carries a RETH and is the longest, so the others queue behind it at the switch: it is sent once,
+    // then all are, at 80 ps a byte, and two cables take 1 us each.
     let load = load(&[(0, 1, 100_000)]);
     let mut run = Simulation::new(star(2), &load, settings(1000)).unwrap();
     assert_eq!(run.run(), Status::Done);

@@ -36,8 +36,8 @@ fn load(flows: &[(u32, u32, u64)]) -> Workload {
 const FRAME: u64 = 1_000 + HEADERS as u64;
 const LONGEST: u64 = FRAME + RETH as u64;
 
-/// min(line, credits x frame / round trip): a frame's credit comes back when the frame has been sent and has come, and the
-/// switch's word of it has been sent and has come.
+/// min(line, credits x frame / round trip): a frame's credit comes back when the frame has been sent and has come, and
+/// the switch's word of it has been sent and has come.
 #[test]
 fn the_rate_is_what_the_credits_carry_in_a_round_trip() {
     let byte = 80;
@@ -58,8 +58,8 @@ fn the_rate_is_what_the_credits_carry_in_a_round_trip() {
     }
 }
 
-/// Whatever the grant, an incast loses nothing and pauses nobody; the engine's own checks see that no account holds more
-/// than was granted. An exact grant ends it as soon as PFC does.
+/// Whatever the grant, an incast loses nothing and pauses nobody; the engine's own checks see that no account holds
+/// more than was granted. An exact grant ends it as soon as PFC does.
 #[test]
 fn an_incast_is_lossless_under_any_grant() {
     let dumbbell = Dumbbell {

@@ -1,4 +1,5 @@
-//! Whatever is simulated, sums agree: random fabrics, traffic and settings, with the engine's own checks after every piece.
+//! Whatever is simulated, sums agree: random fabrics, traffic and settings, with the engine's own checks after every
+//! piece.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may: that is how it fails")]
 

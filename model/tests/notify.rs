@@ -76,7 +76,8 @@ fn they_come_without_the_trip_to_the_receiver() {
     assert!(sooner > Time::us(100) && sooner < Time::us(110), "{sooner}");
 }
 
-/// Where a packet is marked makes no difference, nor do virtual queues; nothing is lost of the books (debug builds check).
+/// Where a packet is marked makes no difference, nor do virtual queues; nothing is lost of the books (debug builds
+/// check).
 #[test]
 fn every_switch_can() {
     for more in ["mark_at = \"enqueue\"", "queues = \"voq\"", "lossless = []\nmarked = [3]"] {

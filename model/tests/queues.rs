@@ -20,8 +20,8 @@ fn settings(queues: Queues) -> Settings {
     settings
 }
 
-/// Karol, Hluchyj, Morgan 1987: one line an input carries 58.6% of uniform traffic. Here no input blocks its own frames,
-/// in either kind of queue.
+/// Karol, Hluchyj, Morgan 1987: one line an input carries 58.6% of uniform traffic. Here no input blocks its own
+/// frames, in either kind of queue.
 #[test]
 fn uniform_traffic_fills_all_outputs() {
     for queues in [Queues::Output, Queues::Virtual] {
@@ -66,8 +66,8 @@ fn a_quiet_input_waits_for_turns_and_not_for_the_pile() {
     // A frame of 4,174 B (with RETH), 20 of gap: sent twice, on two cables of 1 us.
     let alone = Time(2 * 4_194 * 80) + Time::us(2);
     let (_, longest) = behind_a_pile(Queues::Virtual);
-    // Two other inputs have a turn each, of 10,000 B and as much of a frame as was left of the turn before; one frame is
-    // on the cable and one chosen; so is a PFC frame at worst.
+    // Two other inputs have a turn each, of 10,000 B and as much of a frame as was left of the turn before; one frame
+    // is on the cable and one chosen; so is a PFC frame at worst.
     let turns = Time(80 * (2 * (10_000 + 4_178) + 2 * 4_194 + 84));
     assert!(longest <= alone + turns, "{longest} beside {}", alone + turns);
     // Behind the pile: each of two accounts stops at an eighth of what is free, which together are a tenth of the pool

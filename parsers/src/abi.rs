@@ -43,8 +43,8 @@ impl Ports {
     }
 }
 
-/// Value of both maps of flows: everything that is counted of one. The first 64 bytes are what a request or a response that
-/// is in order reads and writes: one cache line, and with it the line of the key.
+/// Value of both maps of flows: everything that is counted of one. The first 64 bytes are what a request or a response
+/// that is in order reads and writes: one cache line, and with it the line of the key.
 ///
 /// Userland copies it while packets may be added: each figure is then exact, but a packet may be in one and not yet in
 /// the next.
@@ -52,8 +52,8 @@ impl Ports {
 #[repr(C)]
 pub struct Flow {
     /// 1 while a CPU adds a packet or begins a flow of this column, or userland takes the flow out, else 0. What keeps
-    /// the sums whole when packets come in on several CPUs at once. The kernel's own lock costs more: it turns interrupts
-    /// off and on again.
+    /// the sums whole when packets come in on several CPUs at once. The kernel's own lock costs more: it turns
+    /// interrupts off and on again.
     pub lock: u32,
     /// The first UDP source port.
     port: u16,
@@ -157,8 +157,8 @@ impl Flow {
         core::mem::replace(&mut self.key, Self::NEW.key)
     }
 
-    /// UDP source ports, the first five, in the order in which they were first seen. One is the rule; several tell of a NIC
-    /// that spreads a queue pair over paths.
+    /// UDP source ports, the first five, in the order in which they were first seen. One is the rule; several tell of a
+    /// NIC that spreads a queue pair over paths.
     pub fn ports(&self) -> impl Iterator<Item = u16> {
         core::iter::once(self.port).chain(self.ports.seen).take_while(|port| *port != 0)
     }
@@ -314,8 +314,8 @@ impl Head {
     /// Bytes of a frame that are kept: every header that RoCE has, with a few to spare. This and the next are powers of
     /// two, since a mask is how the verifier is shown what a length can be.
     pub const FRAME: usize = 128;
-    /// Bytes kept of a frame to queue pair 1: all of it. Ethernet with two tags, IPv6, UDP, BTH, DETH, the 256 bytes of a
-    /// MAD (IBTA 13.4.2) and the ICRC are 350.
+    /// Bytes kept of a frame to queue pair 1: all of it. Ethernet with two tags, IPv6, UDP, BTH, DETH, the 256 bytes of
+    /// a MAD (IBTA 13.4.2) and the ICRC are 350.
     pub const FRAME_CM: usize = 512;
 }
 

@@ -228,7 +228,8 @@ fn tag<W: Window + ?Sized>(frame: &W, at: usize, facts: &mut Facts) -> Result<(E
     Ok((tag.ethertype(), at + Vlan::LEN))
 }
 
-/// The opcode alone tells: a pause frame to another address than 01:80:C2:00:00:01 stops a sender as well (802.3 31B.1).
+/// The opcode alone tells: a pause frame to another address than 01:80:C2:00:00:01 stops a sender as well (802.3
+/// 31B.1).
 #[inline(always)]
 fn mac_control<W: Window + ?Sized>(frame: &W, at: usize, facts: &mut Facts) -> Walked {
     if let Some(len) = pause::Opcode::load(frame, at)?.frame_len() {

@@ -30,7 +30,8 @@ pub enum Move {
     Behind,
 }
 
-/// Plain sums over packets. What every packet adds to comes first: it shares a cache line with where [`Counters`] begins.
+/// Plain sums over packets. What every packet adds to comes first: it shares a cache line with where [`Counters`]
+/// begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Tally {

@@ -1,8 +1,8 @@
 //! What `cargo xtask bench ebpf` puts around the programs: no part of the product.
 //!
-//! A test run gives a program the same frame again and again. [`rotate`] makes each one the next packet of another flow and
-//! then hands over to the program that is measured: ours, or [`empty`], or [`look_up`], which shows what a table of the
-//! kernel's own would cost before anything is counted. What it costs itself is in all.
+//! A test run gives a program the same frame again and again. [`rotate`] makes each one the next packet of another flow
+//! and then hands over to the program that is measured: ours, or [`empty`], or [`look_up`], which shows what a table of
+//! the kernel's own would cost before anything is counted. What it costs itself is in all.
 #![cfg_attr(target_arch = "bpf", no_std, no_main)]
 
 #[cfg(target_arch = "bpf")]

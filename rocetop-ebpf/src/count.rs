@@ -110,8 +110,8 @@ fn fold(facts: &Facts, traits: Traits, wire: Bytes, way: Way) -> Option<Folded> 
     let now = Nanos(unsafe { generated::bpf_ktime_get_coarse_ns() });
     let (key, narrow) = (Key::of(facts, way), Key4::of(facts, way));
     let flow = table::find(&key, narrow).or_else(|| table::begin(&key, narrow))?;
-    // SAFETY: the entry cannot go away while the program runs, and once it is a flow's nobody changes it who does not hold
-    // its lock, but for the two sums that only ever are added to in one go.
+    // SAFETY: the entry cannot go away while the program runs, and once it is a flow's nobody changes it who does not
+    // hold its lock, but for the two sums that only ever are added to in one go.
     unsafe {
         if !lock::take(&raw mut (*flow).lock) {
             lock::add(&raw mut (*flow).late_packets, 1);

@@ -124,8 +124,8 @@ impl<'a> Sent<'a> {
         Self { context, piece }
     }
 
-    /// Whether the first piece may be too short for the headers of RoCE. A TCP segment on its way out has little more than
-    /// its headers there, and nothing that is looked for: it is left as it is.
+    /// Whether the first piece may be too short for the headers of RoCE. A TCP segment on its way out has little more
+    /// than its headers there, and nothing that is looked for: it is left as it is.
     #[inline(always)]
     pub(crate) fn is_short(&self) -> bool {
         if self.piece.end - self.piece.start >= self.wanted() as usize {
@@ -152,8 +152,8 @@ impl<'a> Sent<'a> {
         self.bytes().min(Head::FRAME as u32)
     }
 
-    /// Bytes of the frame. Read anew each time: what the verifier learns of a value that is kept, by comparing it, would
-    /// make one way through the walker many.
+    /// Bytes of the frame. Read anew each time: what the verifier learns of a value that is kept, by comparing it,
+    /// would make one way through the walker many.
     #[inline(always)]
     fn bytes(&self) -> u32 {
         // SAFETY: the context is the program's own.

@@ -14,13 +14,13 @@ use rocetop_parsers::{Addr, Class, Facts, Psn, Qpn};
 /// Flows of a map, where userland says nothing else.
 const FLOWS: usize = 65_536;
 
-/// RoCEv2 over IPv4, a flow at one of the places that its key names. Userland maps it, which is why it begins with a page:
-/// each flow has its cache lines to itself.
+/// RoCEv2 over IPv4, a flow at one of the places that its key names. Userland maps it, which is why it begins with a
+/// page: each flow has its cache lines to itself.
 #[btf_map]
 pub(crate) static FLOWS4: Array<Flow, FLOWS, { BPF_F_MMAPABLE as usize }> = Array::new();
 
-/// All other flows, and those that find their places taken. A plain hash: no lock goes into one that evicts, and an evicted
-/// flow is a figure that is gone.
+/// All other flows, and those that find their places taken. A plain hash: no lock goes into one that evicts, and an
+/// evicted flow is a figure that is gone.
 #[btf_map]
 pub(crate) static FLOWS6: HashMap<Key, Flow, FLOWS> = HashMap::new();
 
@@ -33,8 +33,8 @@ pub(crate) static TOTALS: PerCpuArray<Totals, 1> = PerCpuArray::new();
 pub(crate) static WORK: PerCpuArray<Work, 1> = PerCpuArray::new();
 
 /// What is known of the frame at work. It lies in a map and not on the stack, as the verifier forgets what it knew of a
-/// map's values: what it learns on each of the many ways through the walker would otherwise go with it into the fold, and
-/// from there to the ring, and it would have to follow each way with each.
+/// map's values: what it learns on each of the many ways through the walker would otherwise go with it into the fold,
+/// and from there to the ring, and it would have to follow each way with each.
 ///
 /// Only what the fold looks at: whatever else the walker finds need not be worked out at all.
 #[repr(C)]

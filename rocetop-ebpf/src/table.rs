@@ -1,7 +1,8 @@
 //! Finding a packet's flow, and beginning one.
 //!
 //! Flows over IPv4 lie in an array, each at one of [`Key4::WAYS`] places that its key names. To look there is a few
-//! instructions; a look-up in the kernel's hash table is two calls (`cargo xtask bench ebpf` shows what it costs). A flow whose places are all taken lies in the hash table of all other flows.
+//! instructions; a look-up in the kernel's hash table is two calls (`cargo xtask bench ebpf` shows what it costs). A
+//! flow whose places are all taken lies in the hash table of all other flows.
 #![allow(unsafe_code, reason = "map values; each use says why it holds")]
 
 use aya_ebpf::bindings::BPF_NOEXIST;
@@ -19,8 +20,8 @@ pub(crate) fn find(key: &Key, narrow: Option<Key4>) -> Option<*mut Flow> {
     narrow.and_then(|narrow| placed(&narrow)).or_else(|| FLOWS6.get_ptr_mut(key))
 }
 
-/// Makes room for a flow that [`find`] has not found; `None` if there is none, or if whoever makes room for another flow
-/// at the same places was stopped.
+/// Makes room for a flow that [`find`] has not found; `None` if there is none, or if whoever makes room for another
+/// flow at the same places was stopped.
 #[inline(always)]
 pub(crate) fn begin(key: &Key, narrow: Option<Key4>) -> Option<*mut Flow> {
     let Some(narrow) = narrow else { return elsewhere(key) };

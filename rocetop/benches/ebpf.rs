@@ -1,4 +1,5 @@
-//! What the kernel programs cost: nanoseconds a packet by the kernel's own clock, over an empty program in the same run.
+//! What the kernel programs cost: nanoseconds a packet by the kernel's own clock, over an empty program in the same
+//! run.
 //!
 //! Started by `cargo xtask bench ebpf`, which builds the object that rotates queue pairs and PSNs around both.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a measurement fails like a test")]
@@ -33,8 +34,8 @@ mod linux {
     const ROUNDS: usize = 401;
     /// Packets a run.
     const PACKETS: u32 = 20_000;
-    /// From one flow to the next where they come in no order: odd, so that all of a power of two get their turn, and their
-    /// golden section, so that no two near in time are near in memory.
+    /// From one flow to the next where they come in no order: odd, so that all of a power of two get their turn, and
+    /// their golden section, so that no two near in time are near in memory.
     const FAR: u32 = 20_251;
 
     pub(crate) fn main() {

@@ -13,7 +13,8 @@ pub enum FilterError {
     },
     /// This program was built without libpcap.
     #[error(
-        "this rocetop was built without libpcap, which compiles filters: rebuild with its headers installed (Debian: apt-get install libpcap-dev), or use --host and --qpn"
+        "this rocetop was built without libpcap, which compiles filters: rebuild with its headers installed (Debian: \
+        apt-get install libpcap-dev), or use --host and --qpn"
     )]
     Unavailable,
 }

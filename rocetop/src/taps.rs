@@ -1,7 +1,8 @@
 //! Several captures as vantage points of their own: an engine for each, and a matcher between them.
 //!
-//! They are read side by side, so that the same packet comes from all of them at about the same time. Their first packets
-//! say how far the clocks and the beginnings are apart; pipes cannot be read twice and are taken by their clocks.
+//! They are read side by side, so that the same packet comes from all of them at about the same time. Their first
+//! packets say how far the clocks and the beginnings are apart; pipes cannot be read twice and are taken by their
+//! clocks.
 
 use std::path::{Path, PathBuf};
 

@@ -193,7 +193,8 @@ fn a_choice_of_connections() {
         (&["--host", "10.9.1.2"], "rocetop: no connection fits --host 10.9.1.2: none of 8 flows\n"),
         (
             &["-f", "tcp"],
-            "rocetop: none of 778 frames passes the filter \"tcp\" (of what is tagged or tunnelled a filter sees the outside)\n",
+            "rocetop: none of 778 frames passes the filter \"tcp\" (of what is tagged or tunnelled a filter sees the \
+            outside)\n",
         ),
     ] {
         let ran = run(&[&["analyze", "--json", LOSS], args].concat());

@@ -22,8 +22,8 @@ fn bundled(name: &str) -> Engine {
     engine(&captures::home().join(name))
 }
 
-/// Beginning of the capture's name, findings of severity warning and above, and information. "Not ECN-capable" (RT027) is said of
-/// all that lost something or has a class of its own, so it is left out here.
+/// Beginning of the capture's name, findings of severity warning and above, and information. "Not ECN-capable" (RT027)
+/// is said of all that lost something or has a class of its own, so it is left out here.
 const FOUND: &[(&str, &[&str], &[&str])] = &[
     ("08d_corrupt.e2", &["RT040"], &[]),
     ("09a_netem_ecn.e2", &["RT020", "RT022"], &[]),

@@ -215,12 +215,15 @@ fn flow_files_are_read_from_beside_the_scenario() {
 #[test]
 fn receivers_that_are_not_ready_are_sent_sends() {
     let folder = Folder::new();
-    let text = b"[fabric]\nshape = \"star\"\nhosts = 2\n[nic]\nmtu = 1024\nreceives = { posted = 1, refill = \"50 us\", timer = \"60 us\" }\n[[traffic]]\nkind = \"flow\"\nfrom = 0\nto = 1\nbytes = 3000\nrounds = 3\n";
+    let text = b"[fabric]\nshape = \"star\"\nhosts = 2\n\
+        [nic]\nmtu = 1024\nreceives = { posted = 1, refill = \"50 us\", timer = \"60 us\" }\n\
+        [[traffic]]\nkind = \"flow\"\nfrom = 0\nto = 1\nbytes = 3000\nrounds = 3\n";
     let path = folder.file("rnr.toml", text);
     let tap = folder.file("h0.pcapng", b"");
     report(&["simulate", "--json", &path, &format!("--pcap=h0={tap}")]);
     let seen = report(&["analyze", "--json", &tap]);
-    // One receive, three messages at once, and a timer longer than the refill: the second and the third come too early once.
+    // One receive, three messages at once, and a timer longer than the refill: the second and the third come too early
+    // once.
     let finding = seen["findings"].as_array().unwrap().iter().find(|finding| finding["code"] == "RT005").unwrap();
     assert_eq!((number(&finding["evidence"]["rnr_naks"]), number(&finding["evidence"]["rnr_timer_us"])), (2, 60));
     let opcodes = seen["totals"]["opcodes"].to_string();
@@ -284,7 +287,9 @@ fn used_up_hops_are_no_end() {
 #[test]
 fn losses_are_counted_where_they_happen_without_a_tap() {
     let folder = Folder::new();
-    let text = b"[fabric]\nshape = \"dumbbell\"\nleft = 2\nright = 1\n[nic]\ntimeout = \"1 ms\"\n[[fault]]\nkind = \"errors\"\nlink = \"t1s0-t1s1\"\none_in = 1000000\n[[traffic]]\nkind = \"incast\"\nto = 2\nbytes = \"2 MB\"\n";
+    let text = b"[fabric]\nshape = \"dumbbell\"\nleft = 2\nright = 1\n[nic]\ntimeout = \"1 ms\"\n\
+        [[fault]]\nkind = \"errors\"\nlink = \"t1s0-t1s1\"\none_in = 1000000\n\
+        [[traffic]]\nkind = \"incast\"\nto = 2\nbytes = \"2 MB\"\n";
     let path = folder.file("errors.toml", text);
     let played = report(&["simulate", "--json", &path]);
     let broken: BTreeMap<&str, u64> = played["links"]
@@ -312,7 +317,10 @@ fn losses_are_counted_where_they_happen_without_a_tap() {
 #[test]
 fn nothing_on_its_way_is_called_lost() {
     let folder = Folder::new();
-    let text = "[fabric]\nshape = \"dumbbell\"\nleft = 3\nright = 1\ntrunk = { rate = \"100 Gb/s\", delay = \"50 us\" }\n[switch]\nbuffer = { per_port = \"4 MB\" }\n[nic]\ntimeout = \"80 us\"\n[[traffic]]\nkind = \"incast\"\nfrom = \"0-2\"\nto = 3\nbytes = \"200 kB\"\n";
+    let text = "[fabric]\nshape = \"dumbbell\"\nleft = 3\nright = 1\n\
+        trunk = { rate = \"100 Gb/s\", delay = \"50 us\" }\n\
+        [switch]\nbuffer = { per_port = \"4 MB\" }\n[nic]\ntimeout = \"80 us\"\n\
+        [[traffic]]\nkind = \"incast\"\nfrom = \"0-2\"\nto = 3\nbytes = \"200 kB\"\n";
     let path = folder.file("repeats.toml", text.as_bytes());
     let files = ["t1s0-t1s1", "t1s1-t1s0"].map(|link| (link, folder.file(link, b"")));
     let taps = files.each_ref().map(|(link, file)| format!("--pcap={link}={file}"));
@@ -326,7 +334,8 @@ fn nothing_on_its_way_is_called_lost() {
 #[test]
 fn notifications_of_switches_are_told_from_those_of_receivers() {
     let folder = Folder::new();
-    let text = "[fabric]\nshape = \"dumbbell\"\nleft = 3\nright = 1\n[switch]\ncnp_by = \"switch\"\n[cc]\nname = \"dcqcn\"\n[[traffic]]\nkind = \"incast\"\nfrom = \"0-2\"\nto = 3\nbytes = \"4 MB\"\n";
+    let text = "[fabric]\nshape = \"dumbbell\"\nleft = 3\nright = 1\n[switch]\ncnp_by = \"switch\"\n\
+        [cc]\nname = \"dcqcn\"\n[[traffic]]\nkind = \"incast\"\nfrom = \"0-2\"\nto = 3\nbytes = \"4 MB\"\n";
     let mut found = ["switch", "receiver"].map(|by| {
         let path = folder.file("notify.toml", text.replace("\"switch\"", &format!("{by:?}")).as_bytes());
         let tap = folder.file("h0.pcapng", b"");

@@ -199,8 +199,8 @@ fn findings_say_what_the_taps_prove() {
     assert_eq!(found["frames"], Value::from(frames.to_vec()));
     assert_eq!(
         found["advice"],
-        "Lost between 07e_send_loss2pct_q4.e1.pcap and 07e_send_loss2pct_q4.e2.pcap: 3. Compare discards and errors of the \
-         ports between these taps."
+        "Lost between 07e_send_loss2pct_q4.e1.pcap and 07e_send_loss2pct_q4.e2.pcap: 3. Compare discards and errors of \
+         the ports between these taps."
     );
     let evidence = &found["evidence"];
     let between = (&evidence["requests_lost_between_taps"], &evidence["answers_lost_between_taps"]);

@@ -1,7 +1,7 @@
 //! `fuzz`: feeds the parsers broken input, with coverage feedback, on the stable toolchain.
 //!
-//! libFuzzer needs a binary with coverage counters, which any rustc can put in; only sanitizers would need nightly, and the
-//! parsers forbid `unsafe`. `fuzz/README.md` says how to add a target.
+//! libFuzzer needs a binary with coverage counters, which any rustc can put in; only sanitizers would need nightly, and
+//! the parsers forbid `unsafe`. `fuzz/README.md` says how to add a target.
 
 use std::path::Path;
 

@@ -1,7 +1,8 @@
 //! Flows that a kernel counted: sums, where no packet was handed over.
 //!
-//! Owns: the latest sums of each flow at each place (`Counts`) and how they read as flows and connections (`view`). What
-//! needs the set of packets (repeats, holes that were filled, stories) cannot be known from sums: [`NEEDS_PACKETS`].
+//! Owns: the latest sums of each flow at each place (`Counts`) and how they read as flows and connections (`view`).
+//! What needs the set of packets (repeats, holes that were filled, stories) cannot be known from sums:
+//! [`NEEDS_PACKETS`].
 
 mod view;
 
@@ -127,7 +128,8 @@ fn sums(flow: &Flow) -> (u64, Bytes) {
 }
 
 impl Engine {
-    /// Takes in the latest sums of a flow, where [`Config::counted`](crate::Config::counted) says that flows are counted.
+    /// Takes in the latest sums of a flow, where [`Config::counted`](crate::Config::counted) says that flows are
+    /// counted.
     pub fn counters(&mut self, counted: &Counted) {
         if let Some(counts) = self.counts_mut() {
             counts.put(counted);

@@ -70,8 +70,8 @@ fn transport(flow: &Flow) -> Transport {
 }
 
 impl<'a> View<'a> {
-    /// Puts the flows in order and pairs them: by what connection managers agreed on, by datagrams' source queue pairs, by
-    /// the hash of the queue pairs in the source port, by equal ports. What answers say is not known from sums.
+    /// Puts the flows in order and pairs them: by what connection managers agreed on, by datagrams' source queue pairs,
+    /// by the hash of the queue pairs in the source port, by equal ports. What answers say is not known from sums.
     pub(crate) fn new(counts: &'a Counts, exchanges: impl IntoIterator<Item = &'a Exchange>) -> Self {
         let mut view = Self { rows: rows(counts), connections: Vec::new() };
         view.pair(exchanges);

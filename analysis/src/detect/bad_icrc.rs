@@ -60,7 +60,7 @@ fn judge(survey: &Survey, ledger: &Ledger<'_>, report: &mut dyn FnMut(Finding)) 
         }
         report(
             found
-                .with("bad", pair.icrc_bad)
+                .with_harm("bad", pair.icrc_bad)
                 .with("good", pair.packets)
                 .with("flows", pair.damaged.len() as u64)
                 .advice(advice),
@@ -80,7 +80,7 @@ fn judge(survey: &Survey, ledger: &Ledger<'_>, report: &mut dyn FnMut(Finding)) 
     report(
         Finding::of(&RULE, severity, title)
             .during(first, last)
-            .with("bad", left)
+            .with_harm("bad", left)
             .with("good", icrc.ok)
             .advice(if none_good { "Capture behind the network card: on the wire, or at the peer." } else { advice }),
     );

@@ -54,7 +54,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
             Finding::of(&RULE, severity, title)
                 .about(flow)
                 .marked(ce)
-                .with("ce", marked)
+                .with_harm("ce", marked)
                 .with("packets", data)
                 .with("ppm", (marked * 1_000_000).checked_div(data).unwrap_or_default())
                 .advice("Find the queue that is full: which flows meet there, and does the sender slow down?"),

@@ -83,7 +83,7 @@ fn judge(survey: &Survey, ledger: &Ledger<'_>, report: &mut dyn FnMut(Finding)) 
                 Finding::of(&RULE, severity, title)
                     .about(data)
                     .marked(ce)
-                    .with("ce", ce.count)
+                    .with_harm("ce", ce.count)
                     .with("answers", answers)
                     .with("cnps", 0)
                     .advice("Look whether the receiver's notification point is switched on for this priority."),

@@ -50,7 +50,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
                     .about(flow)
                     .marked(change)
                     .with("changes", change.count)
-                    .with("repeats", flow.requests.seen_again)
+                    .with_harm("repeats", flow.requests.seen_again)
                     .with("gaps", flow.requests.gaps)
                     .advice("Look for what rewrites it on the way: a switch port, a bond member, a second route."),
             );

@@ -82,7 +82,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
             .about(one)
             .with("dscp", u64::from(a))
             .with("dscp_back", u64::from(b))
-            .with("repeats", one.requests.seen_again)
+            .with_harm("repeats", one.requests.seen_again)
             .with("repeats_back", two.requests.seen_again)
             .advice("Give both ends the same traffic class, or make sure that the switches treat both as lossless."),
     );

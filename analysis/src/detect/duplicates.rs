@@ -1,22 +1,23 @@
 //! The network delivers requests twice.
 //!
 //! # What it detects
-//! Second copies of a request that come too soon to be anybody's repeat, while the flow goes on as if nothing had happened.
+//! Second copies of a request that come too soon to be anybody's repeat, while the flow goes on as if nothing had
+//! happened.
 //!
 //! # Why it hurts
-//! The responder answers each copy; the link carries more than was sent. A fabric that duplicates has a fault that may do more
-//! than that: a forwarding loop, two paths that both deliver, a mirror that leaks into production.
+//! The responder answers each copy; the link carries more than was sent. A fabric that duplicates has a fault that may
+//! do more than that: a forwarding loop, two paths that both deliver, a mirror that leaks into production.
 //!
 //! # How it decides
 //! By the time between the copies, and by a sender that does not go back.
 //!
 //! # What could fool it
-//! A capture that takes frames twice, as on a bridge and its port. Where nearly all frames of two hosts are doubled, or TTL, VLAN
-//! or tunnel differ, they are counted as mirror copies instead.
+//! A capture that takes frames twice, as on a bridge and its port. Where nearly all frames of two hosts are doubled, or
+//! TTL, VLAN or tunnel differ, they are counted as mirror copies instead.
 //!
 //! # What to do next
-//! Capture at the sender: are there two already? Then walk along the path; look for loops and for mirror sessions with the wrong
-//! destination.
+//! Capture at the sender: are there two already? Then walk along the path; look for loops and for mirror sessions with
+//! the wrong destination.
 //!
 //! # References
 //! IBTA Volume 1, 9.7.1 (duplicate requests).
@@ -42,8 +43,8 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         let evidence = Evidence::default()
             .with("requests", flow.requests.packets)
             .with("duplicated_by_network", story.duplicated_by_network);
-        let advice = "Capture at the sender to see whether there are two already; if not, look for a loop or a leaking mirror \
-                      on the path.";
+        let advice = "Capture at the sender to see whether there are two already; if not, look for a loop or a leaking \
+                      mirror on the path.";
         report(Finding { evidence, advice: advice.to_owned(), ..finding(&RULE, flow, digest.as_ref(), title) });
     }
 }

@@ -1,25 +1,25 @@
 //! The requester does not wait for as long as an answer takes.
 //!
 //! # What it detects
-//! Timeouts before the answer could come: nothing was lost, and what was sent again had arrived. Where even the median round
-//! trip is longer than the timeout, every message is sent several times.
+//! Timeouts before the answer could come: nothing was lost, and what was sent again had arrived. Where even the median
+//! round trip is longer than the timeout, every message is sent several times.
 //!
 //! # Why it hurts
-//! The link carries everything twice or more, and when the retry counter is used up the queue pair fails although nothing is
-//! wrong with the path. Typical for paths of 10 ms and more with an exponent made for a machine room: over 30 ms, repeats come
-//! every 10 ms or so.
+//! The link carries everything twice or more, and when the retry counter is used up the queue pair fails although
+//! nothing is wrong with the path. Typical for paths of 10 ms and more with an exponent made for a machine room: over
+//! 30 ms, repeats come every 10 ms or so.
 //!
 //! # How it decides
-//! By answers to a repeat that come sooner than the round trip takes, and by one answer more than there were repeats. Round
-//! trips are measured from a request that asks for an acknowledgement to that.
+//! By answers to a repeat that come sooner than the round trip takes, and by one answer more than there were repeats.
+//! Round trips are measured from a request that asks for an acknowledgement to that.
 //!
 //! # What could fool it
 //! At the responder's end it looks like lost answers, and is not reported. A path whose delay varies a lot has such
 //! timeouts now and then with any value.
 //!
 //! # What to do next
-//! Set the queue pair's timeout (NCCL: `NCCL_IB_TIMEOUT`) so that 4.096 us x 2^t is several times the longest round trip.
-//! Adaptive retransmission of a NIC starts below the value that was set: switch it off on long paths.
+//! Set the queue pair's timeout (NCCL: `NCCL_IB_TIMEOUT`) so that 4.096 us x 2^t is several times the longest round
+//! trip. Adaptive retransmission of a NIC starts below the value that was set: switch it off on long paths.
 //!
 //! # References
 //! IBTA Volume 1, 9.7.6.1.3 (transport timer).
@@ -51,7 +51,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         let mut evidence = Evidence::default()
             .with("early_timeouts", digest.count)
             .with("timeouts", story.timeouts)
-            .with("sent_again", digest.repeats)
+            .with_harm("sent_again", digest.repeats)
             .with("rtt_count", story.rtt_ns.count)
             .with("rtt_p50_ns", story.rtt_ns.p50)
             .with("rtt_p99_ns", story.rtt_ns.p99)
@@ -59,8 +59,8 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         if let Some(ns) = story.timeout_ns {
             evidence = evidence.with("timeout_ns", ns);
         }
-        let advice = "Raise the timeout of the queue pair (NCCL: NCCL_IB_TIMEOUT) until 4.096 us x 2^t is several times the \
-                      longest round trip, and find what makes answers late.";
+        let advice = "Raise the timeout of the queue pair (NCCL: NCCL_IB_TIMEOUT) until 4.096 us x 2^t is several \
+                      times the longest round trip, and find what makes answers late.";
         let title = format!("{what}: {}", road(flow));
         report(Finding { evidence, advice: advice.to_owned(), ..finding(&RULE, flow, Some(&digest), title) });
     }

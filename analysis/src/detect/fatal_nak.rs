@@ -14,9 +14,10 @@
 //! A frame that was damaged on the way; its ICRC tells, and frames with a bad one are not counted.
 //!
 //! # What to do next
-//! Remote access error: the R_Key or the address range of a WRITE, READ or atomic is wrong, or the memory was deregistered
-//! meanwhile. Invalid request: a SEND longer than the buffer that was posted for it, or an operation that the queue pair was
-//! not opened for. Remote operational error: the responder's side failed; read its log. The same frames in tshark:
+//! Remote access error: the R_Key or the address range of a WRITE, READ or atomic is wrong, or the memory was
+//! deregistered meanwhile. Invalid request: a SEND longer than the buffer that was posted for it, or an operation that
+//! the queue pair was not opened for. Remote operational error: the responder's side failed; read its log. The same
+//! frames in tshark:
 //!
 //! ```text
 //! infiniband.aeth.syndrome.opcode == 3 && infiniband.aeth.syndrome.error_code > 0

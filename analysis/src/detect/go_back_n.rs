@@ -1,18 +1,18 @@
 //! A NIC does not keep the rules of go-back-N.
 //!
 //! # What it detects
-//! A responder that sends more than one sequence error for the same hole, or a requester that starts again elsewhere than at
-//! the PSN that the NAK names.
+//! A responder that sends more than one sequence error for the same hole, or a requester that starts again elsewhere
+//! than at the PSN that the NAK names.
 //!
 //! # Why it hurts
-//! Each needless NAK makes the requester go back once more; a restart at the wrong PSN sends too much, or too little and then
-//! waits for a timeout.
+//! Each needless NAK makes the requester go back once more; a restart at the wrong PSN sends too much, or too little
+//! and then waits for a timeout.
 //!
 //! # How it decides
-//! It must happen at least three times and for at least a tenth of all sequence errors: one oddity may be the network's.
-//! Restarts are judged at the requester's end alone, since elsewhere the first repeat may have been lost on the way. Nothing is
-//! said where the capture lacks packets, where packets arrive out of order or twice, or of a NIC that sends only what is
-//! missing and so has other rules.
+//! It must happen at least three times and for at least a tenth of all sequence errors: one oddity may be the
+//! network's. Restarts are judged at the requester's end alone, since elsewhere the first repeat may have been lost on
+//! the way. Nothing is said where the capture lacks packets, where packets arrive out of order or twice, or of a NIC
+//! that sends only what is missing and so has other rules.
 //!
 //! # What could fool it
 //! A network that delivers NAKs twice.

@@ -63,7 +63,7 @@ fn judge(survey: &Survey, _: &Ledger<'_>, report: &mut dyn FnMut(Finding)) {
                 .with("receiver", dst.to_owned())
                 .with("senders", most)
                 .with("bytes", sum(|pair| pair.bytes))
-                .with("ce", ce)
+                .with_harm("ce", ce)
                 .advice("Look at the queue of the receiver's port: marks, pauses and drops there."),
         );
     }

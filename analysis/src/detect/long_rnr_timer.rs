@@ -1,23 +1,23 @@
 //! The RNR timer is so long that one late buffer stops a queue pair for a long time.
 //!
 //! # What it detects
-//! RNR NAKs with a timer of more than 100 ms. Code 0 is the longest of all, 655.36 ms, and not the shortest; it is what a
-//! program gets that never sets the field.
+//! RNR NAKs with a timer of more than 100 ms. Code 0 is the longest of all, 655.36 ms, and not the shortest; it is what
+//! a program gets that never sets the field.
 //!
 //! # Why it hurts
-//! A receiver that is late by a microsecond costs the whole timer. Somebody measured 721 instead of 203,347 operations a second
-//! for this reason alone.
+//! A receiver that is late by a microsecond costs the whole timer. Somebody measured 721 instead of 203,347 operations
+//! a second for this reason alone.
 //!
 //! # How it decides
-//! By the timer code of the RNR NAKs. The codes above 100 ms begin at 122.88 ms, four times what UCX sets (30 ms), and two
-//! hundred times what the examples of libibverbs set (code 12, 0.64 ms).
+//! By the timer code of the RNR NAKs. The codes above 100 ms begin at 122.88 ms, four times what UCX sets (30 ms), and
+//! two hundred times what the examples of libibverbs set (code 12, 0.64 ms).
 //!
 //! # What could fool it
 //! Nothing that is known.
 //!
 //! # What to do next
-//! Set `min_rnr_timer` when the receiver's queue pair goes to RTR: 12 is usual. The timer is the receiver's, though the sender
-//! waits. Then see RT005 for why the receiver was late.
+//! Set `min_rnr_timer` when the receiver's queue pair goes to RTR: 12 is usual. The timer is the receiver's, though the
+//! sender waits. Then see RT005 for why the receiver was late.
 //!
 //! # References
 //! IBTA Volume 1, 9.7.5.2.8 (timer codes). UCX, `RNR_TIMEOUT` in `rc_iface.c`.

@@ -2,34 +2,36 @@
 //!
 //! # What it detects
 //! Request packets that were sent and did not arrive. *Lost*: they came by here only when they were sent again, so the
-//! first sending vanished between the requester and this tap. *Lost or late*: one tap cannot tell whether a packet vanished
-//! or came after its successors; both make the responder ask again. On a UC queue pair, which has no answers, a packet that
-//! never came by may also have been missed by the capture.
+//! first sending vanished between the requester and this tap. *Lost or late*: one tap cannot tell whether a packet
+//! vanished or came after its successors; both make the responder ask again. On a UC queue pair, which has no answers,
+//! a packet that never came by may also have been missed by the capture.
 //!
 //! # Why it hurts
-//! Most NICs go back to the lost packet and send everything behind it again: one lost frame costs as many frames as were on
-//! their way (the evidence has the ratio, as amplification). A last packet that is lost costs a timeout. UC has no recovery:
-//! the message is gone.
+//! Most NICs go back to the lost packet and send everything behind it again: one lost frame costs as many frames as
+//! were on their way (the evidence has the ratio, as amplification). A last packet that is lost costs a timeout. UC has
+//! no recovery: the message is gone.
 //!
 //! # How it decides
-//! By the story of the flow: gaps and what filled them, NAKs about PSNs that had passed here, repeats. A packet is called
-//! lost if it came less often than the packet behind it, which is sent again together with it; so one that a NIC sends again
-//! alone is always "lost or late". Without any NAK or repeat it says so and is only for information. It is critical where
-//! something is certain to be lost and more than 1% of the requests were sent again, and at least 10 of them: operators of
-//! large training fabrics take a node out of service for a loss of throughput of 1%. What may only be late is a warning.
+//! By the story of the flow: gaps and what filled them, NAKs about PSNs that had passed here, repeats. A packet is
+//! called lost if it came less often than the packet behind it, which is sent again together with it; so one that a NIC
+//! sends again alone is always "lost or late". Without any NAK or repeat it says so and is only for information. It is
+//! critical where something is certain to be lost and more than 1% of the requests were sent again, and at least 10 of
+//! them: operators of large training fabrics take a node out of service for a loss of throughput of 1%. What may only
+//! be late is a warning.
 //!
-//! With several captures (`--taps`) it is what was lost between them that counts, packet by packet, wherever they cover the
-//! flow: what one of them alone calls lost or late was late where the other saw it. What may have been lost before the first
-//! tap or behind the last is told beside it.
+//! With several captures (`--taps`) it is what was lost between them that counts, packet by packet, wherever they cover
+//! the flow: what one of them alone calls lost or late was late where the other saw it. What may have been lost before
+//! the first tap or behind the last is told beside it.
 //!
 //! # What could fool it
-//! Packets in another order than they were sent in: from the requester's side they look like lost ones, hence "lost or late".
-//! A path that holds a packet back while 256 others pass.
-//! A capture that misses frames at its very end, where no acknowledgement shows that they arrived.
+//! Packets in another order than they were sent in: from the requester's side they look like lost ones, hence "lost or
+//! late". A path that holds a packet back while 256 others pass. A capture that misses frames at its very end, where no
+//! acknowledgement shows that they arrived.
 //!
 //! # What to do next
-//! Take a second capture nearer to the other end and name both to `analyze --taps`. Compare the counters of discards and errors of the ports on the path; look
-//! at RT016 and RT017 for what the pattern of the loss suggests. The NAKs that asked for lost packets, in tshark:
+//! Take a second capture nearer to the other end and name both to `analyze --taps`. Compare the counters of discards
+//! and errors of the ports on the path; look at RT016 and RT017 for what the pattern of the loss suggests. The NAKs
+//! that asked for lost packets, in tshark:
 //!
 //! ```text
 //! infiniband.aeth.syndrome.opcode == 3 && infiniband.aeth.syndrome.error_code == 0
@@ -121,11 +123,11 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         };
         let mut evidence = Evidence::default()
             .with("requests", flow.requests.packets)
-            .with("lost_before_tap", story.lost_before_tap)
-            .with("lost_after_tap", story.lost_after_tap)
-            .with("lost_or_late", story.lost_or_late)
+            .with_harm("lost_before_tap", story.lost_before_tap)
+            .with_harm("lost_after_tap", story.lost_after_tap)
+            .with_harm("lost_or_late", story.lost_or_late)
             .with("sequence_naks", naks)
-            .with("sent_again", again)
+            .with_harm("sent_again", again)
             .with("near", near(story.near));
         // Of the episodes at hand, so that it can be added up by hand.
         if let Some(d) = digest.as_ref().filter(|d| told.is_none() && d.packets != 0 && d.repeats != 0) {
@@ -322,13 +324,14 @@ mod tests {
         assert_eq!(found.frames, [7, 8, 90, 95, 9].map(FrameRef::Place));
         assert_eq!(
             found.advice,
-            "Lost between a.pcap and b.pcap: 5,239. The longest row: 4,000 packets, within 400 ms. Compare discards and \
-             errors of the ports between these taps."
+            "Lost between a.pcap and b.pcap: 5,239. The longest row: 4,000 packets, within 400 ms. Compare discards \
+             and errors of the ports between these taps."
         );
         let value = |name| found.evidence.0.iter().find(|(n, _)| *n == name).map(|(_, v)| v.clone());
         assert_eq!(value("requests_lost_between_taps"), Some(Value::Number(5_239)));
         assert_eq!(value("lost_in_a_row_ns"), Some(Value::Number(400_000_000)));
-        // What this tap shows nothing of is told all the same, and where no answer was lost every timeout is the requests'.
+        // What this tap shows nothing of is told all the same, and where no answer was lost every timeout is the
+        // requests'.
         let mut quiet = story(0, 0, 1);
         quiet.episodes[0].kind = Kind::RequestOrAckLost;
         let flows = cases::flows(quiet, 0);

@@ -10,21 +10,22 @@
 //! overflows wants pause frames, marks at a lower threshold, or less incast.
 //!
 //! # How it decides
-//! Over all flows to one host with at least five lost packets. Three signs of congestion: at least a third of the lost packets
-//! follow another lost one directly (bursts); CE marks, or more CNPs than NAKs (a NAK makes some NICs send a CNP); at least
-//! two senders, with a third of the losses within 1 ms of another sender's. Two of them are RT017. None of them, with less than
-//! a tenth in bursts and less than a tenth beside another sender's, is RT016.
+//! Over all flows to one host with at least five lost packets. Three signs of congestion: at least a third of the lost
+//! packets follow another lost one directly (bursts); CE marks, or more CNPs than NAKs (a NAK makes some NICs send a
+//! CNP); at least two senders, with a third of the losses within 1 ms of another sender's. Two of them are RT017. None
+//! of them, with less than a tenth in bursts and less than a tenth beside another sender's, is RT016.
 //!
 //! # What could fool it
-//! Traffic that does not take part in ECN is never marked, so no marks say nothing then; a policer that drops single packets
-//! looks like damage. Marks that are set behind the tap are not seen.
+//! Traffic that does not take part in ECN is never marked, so no marks say nothing then; a policer that drops single
+//! packets looks like damage. Marks that are set behind the tap are not seen.
 //!
 //! # What to do next
-//! RT016: compare FEC and CRC error counters of each port on the path, clean or change optics and cables. RT017: look at the
-//! queue that overflows: its drops, the pause frames it sent, its ECN threshold, and who sends at the same time.
+//! RT016: compare FEC and CRC error counters of each port on the path, clean or change optics and cables. RT017: look
+//! at the queue that overflows: its drops, the pause frames it sent, its ECN threshold, and who sends at the same time.
 //!
 //! # References
-//! IEEE 802.3 asks for a bit error ratio below 1e-12, one 4 KiB packet in 30 million. DCQCN (SIGCOMM 2015) for marks and CNPs.
+//! IEEE 802.3 asks for a bit error ratio below 1e-12, one 4 KiB packet in 30 million. DCQCN (SIGCOMM 2015) for marks
+//! and CNPs.
 
 use std::collections::BTreeMap;
 
@@ -145,16 +146,18 @@ impl Way {
             2.. => (
                 &CONGESTION,
                 format!("{} lost towards {host} look like congestion", counted(lost, "packet")),
-                "Look at the queue towards this host: drops, pause frames, ECN threshold, and who sends at the same time.",
+                "Look at the queue towards this host: drops, pause frames, ECN threshold, and who sends at the same \
+                time.",
             ),
             0 if few(in_bursts) && few(together) && self.cnps == 0 => (
                 &PHYSICAL,
                 format!("{} lost towards {host} are spread like damage", counted(lost, "packet")),
                 if capable {
-                    "Compare FEC and CRC error counters of the ports on the path before you change anything about congestion."
+                    "Compare FEC and CRC error counters of the ports on the path before you change anything about \
+                    congestion."
                 } else {
-                    "Compare FEC and CRC error counters of the ports on the path. This traffic takes no part in ECN, so the \
-                     absence of marks says nothing."
+                    "Compare FEC and CRC error counters of the ports on the path. This traffic takes no part in ECN, \
+                     so the absence of marks says nothing."
                 },
             ),
             _ => return None,
@@ -175,7 +178,7 @@ impl Way {
                 .with("beside_another_senders", together)
                 .with("senders", self.senders.len() as u64)
                 .with("requests", self.senders.values().sum::<u64>())
-                .with("ce", self.ce)
+                .with_harm("ce", self.ce)
                 .with("cnps", self.cnps)
                 .with("signs", format!("{} of 3", count(signs.into_iter().filter(|&s| s).count() as u64))),
             advice: advice.to_owned(),

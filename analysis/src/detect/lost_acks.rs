@@ -1,24 +1,25 @@
 //! Answers were lost: the requests had arrived, and were sent again for nothing.
 //!
 //! # What it detects
-//! Timeouts after which an answer acknowledges more than what was sent again: the requests had arrived the first time, only
-//! their acknowledgement had not come back. Also timeouts of which nobody can tell whether the request or its answer was lost.
+//! Timeouts after which an answer acknowledges more than what was sent again: the requests had arrived the first time,
+//! only their acknowledgement had not come back. Also timeouts of which nobody can tell whether the request or its
+//! answer was lost.
 //!
 //! # Why it hurts
-//! Each costs a timeout, during which nothing moves. It is the way back that loses, which is often another path with another
-//! priority.
+//! Each costs a timeout, during which nothing moves. It is the way back that loses, which is often another path with
+//! another priority.
 //!
 //! # How it decides
-//! At the requester's end alone, by how much the answer to a repeat acknowledges. Elsewhere a lost answer cannot be told from
-//! a lost request or an early timeout. With several captures (`--taps`) it is what was lost between them that counts, wherever
-//! they cover the flow: a timeout of which they show that no answer was lost is not told here.
+//! At the requester's end alone, by how much the answer to a repeat acknowledges. Elsewhere a lost answer cannot be
+//! told from a lost request or an early timeout. With several captures (`--taps`) it is what was lost between them that
+//! counts, wherever they cover the flow: a timeout of which they show that no answer was lost is not told here.
 //!
 //! # What could fool it
 //! Answers that are held up for longer than the timeout; see RT011.
 //!
 //! # What to do next
-//! Look at the path from the responder to the requester. Do the acknowledgements have the DSCP, and so the queue, of the
-//! requests? Where it is in doubt, take a second capture at the other end and name both to `analyze --taps`.
+//! Look at the path from the responder to the requester. Do the acknowledgements have the DSCP, and so the queue, of
+//! the requests? Where it is in doubt, take a second capture at the other end and name both to `analyze --taps`.
 //!
 //! # References
 //! IBTA Volume 1, 9.7.6.1.3 (lost acknowledgements and timeouts).
@@ -64,7 +65,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
             .with("request_or_ack_lost", doubtful)
             .with("timeouts", story.timeouts)
             .with("stall_ns", story.stall_ns)
-            .with("sent_again", story.retransmissions.by_cause.timeout)
+            .with_harm("sent_again", story.retransmissions.by_cause.timeout)
             .with_taps(told);
         let advice = match told.filter(|_| between != 0) {
             Some(told) => lost_between(&told.places_back) + " Compare discards and errors of the ports there.",

@@ -1,24 +1,25 @@
 //! READ or atomic responses were lost.
 //!
 //! # What it detects
-//! Responses that were due and did not come, and that the requester then asked for again. Some of them may only have been
-//! late: they came after all, or the path does not keep the order. Those are told apart, and alone they are no warning.
+//! Responses that were due and did not come, and that the requester then asked for again. Some of them may only have
+//! been late: they came after all, or the path does not keep the order. Those are told apart, and alone they are no
+//! warning.
 //!
 //! # Why it hurts
-//! No NAK tells of them: the requester notices by a gap in the responses, or not before its timer runs out, and asks for the
-//! rest of the READ again.
+//! No NAK tells of them: the requester notices by a gap in the responses, or not before its timer runs out, and asks
+//! for the rest of the READ again.
 //!
 //! # How it decides
-//! By gaps inside the range of one READ, and by READs and atomics that were asked for again. Lost is what never came before
-//! the reply to the second request; of the others, each second request is counted as one that was lost or late.
+//! By gaps inside the range of one READ, and by READs and atomics that were asked for again. Lost is what never came
+//! before the reply to the second request; of the others, each second request is counted as one that was lost or late.
 //!
 //! # What could fool it
 //! A capture that misses responses; then the requester does not ask again. Hosts count what they infer as
 //! `implied_nak_seq_err`.
 //!
 //! # What to do next
-//! The responses go from the responder to the requester: look at the ports on that way. Large READs make the requester's own
-//! link the place of an incast.
+//! The responses go from the responder to the requester: look at the ports on that way. Large READs make the
+//! requester's own link the place of an incast.
 //!
 //! # References
 //! IBTA Volume 1, 9.7.5 (responses), 9.7.6 (what the requester makes of them).
@@ -56,7 +57,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         let digest = Digest::of(story, |e| matches!(e.kind, Kind::ResponseLost | Kind::ResponseLostOrLate));
         let title = format!("{what}: {}", road(flow));
         let evidence = Evidence::default()
-            .with("lost_responses", lost)
+            .with_harm("lost_responses", lost)
             .with("lost_or_late_episodes", unsure)
             .with("responses", back.map_or(0, |b| b.responses.packets))
             .with("read_reissues", story.retransmissions.by_cause.read_reissue)

@@ -4,8 +4,8 @@
 //! Requests that never came by here, though the responder acknowledged them and nobody sent them again.
 //!
 //! # Why it hurts
-//! It does not hurt the traffic. It hurts the analysis: counts are too low, and what the missing packets would have explained
-//! stays unexplained.
+//! It does not hurt the traffic. It hurts the analysis: counts are too low, and what the missing packets would have
+//! explained stays unexplained.
 //!
 //! # How it decides
 //! A gap without NAK and without repeat that an acknowledgement covers.
@@ -14,9 +14,10 @@
 //! A flow that takes two paths of which this tap sees one.
 //!
 //! # What to do next
-//! Capture with a larger buffer (`tcpdump -B`), fewer bytes a packet (`-s 128`: the headers are enough) or a filter. Compare
-//! the drop counter of the capture program: a pcapng often has it (interface statistics), and then the report says under the
-//! name of the capture how many frames that missed (`captures[].drops`). That of an RDMA device always says 0.
+//! Capture with a larger buffer (`tcpdump -B`), fewer bytes a packet (`-s 128`: the headers are enough) or a filter.
+//! Compare the drop counter of the capture program: a pcapng often has it (interface statistics), and then the report
+//! says under the name of the capture how many frames that missed (`captures[].drops`). That of an RDMA device always
+//! says 0.
 //!
 //! # References
 //! IBTA Volume 1, 9.7.5.1.2 (what an acknowledgement covers).

@@ -92,8 +92,8 @@ fn directions(flows: &[FlowReport]) -> impl Iterator<Item = (&FlowReport, Option
     flows.iter().enumerate().map(move |(n, flow)| (flow, flows.get(1 - n.min(1)).filter(|o| o.id != flow.id)))
 }
 
-/// What the taps tell about each flow of a connection; nothing where they do not cover all that this one calls lost or in
-/// doubt.
+/// What the taps tell about each flow of a connection; nothing where they do not cover all that this one calls lost or
+/// in doubt.
 fn told(flows: &[FlowReport], beside: &Beside<'_>) -> Vec<Option<Told>> {
     let told = |flow: &FlowReport, back| {
         let told = beside.told(flow, back)?;

@@ -62,7 +62,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
                 .shown_by(vec![stuck.first_frame.clone(), stuck.last_frame.clone()])
                 .with("passed_bytes", u64::from(stuck.passed_bytes))
                 .with("stuck_bytes", u64::from(stuck.bytes))
-                .with("repeats", u64::from(stuck.repeats))
+                .with_harm("repeats", u64::from(stuck.repeats))
                 .with("psn", u64::from(stuck.psn))
                 .advice("Compare the MTU on both hosts and on every switch between them."),
         );

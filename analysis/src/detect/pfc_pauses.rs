@@ -2,9 +2,9 @@
 //!
 //! # What it detects
 //! Priority flow control (PFC) frames and global pauses, by priority: frames, resumes, and how long they stop the
-//! link in all. From one percent of the capture's time on it is a warning, below it is information. In a capture shorter
-//! than 1 ms, such as a simulated one, it is a warning from two pauses and one tenth of the time on: a single pause frame
-//! may stop a link for a third of a millisecond.
+//! link in all. From one percent of the capture's time on it is a warning, below it is information. In a capture
+//! shorter than 1 ms, such as a simulated one, it is a warning from two pauses and one tenth of the time on: a single
+//! pause frame may stop a link for a third of a millisecond.
 //!
 //! # Why it hurts
 //! While a priority is paused nothing of it moves, not even what goes elsewhere; the sender's own queue fills and is
@@ -45,8 +45,8 @@ pub(super) const RULE: Rule = Rule {
 
 /// Paused for one part in so many of the time is a warning.
 const ONE_IN: u64 = 100;
-/// In a shorter capture one pause frame alone makes a share: it stops a link of 100 Gb/s for up to 336 us (65,535 quanta of
-/// 512 bit times).
+/// In a shorter capture one pause frame alone makes a share: it stops a link of 100 Gb/s for up to 336 us (65,535
+/// quanta of 512 bit times).
 const SHORT_NS: u64 = 1_000_000;
 /// What counts there: several pauses, and one part in so many of the time.
 const SHORT_PAUSES: u64 = 2;

@@ -1,12 +1,12 @@
 //! The receiver had no buffer ready for a message.
 //!
 //! # What it detects
-//! RNR NAKs: the responder asked the requester to try again later, since no receive buffer was posted for a SEND or a WRITE
-//! with immediate.
+//! RNR NAKs: the responder asked the requester to try again later, since no receive buffer was posted for a SEND or a
+//! WRITE with immediate.
 //!
 //! # Why it hurts
-//! The queue pair stands still for as long as the RNR timer says (10 us to 655 ms), and everything behind the refused packet is
-//! sent again. No network counter shows it.
+//! The queue pair stands still for as long as the RNR timer says (10 us to 655 ms), and everything behind the refused
+//! packet is sent again. No network counter shows it.
 //!
 //! # How it decides
 //! By the syndrome of the AETH. Sequence errors inside such a wait belong to it: the packets behind come too early.
@@ -15,8 +15,8 @@
 //! Nothing that is known: the responder says it in so many words.
 //!
 //! # What to do next
-//! Post more receive buffers, earlier; look for a receiver whose CPU or GPU is late. With an RNR retry count below 7 the queue
-//! pair fails when it lasts (RT007); for a very long timer see RT006. The RNR NAKs in tshark:
+//! Post more receive buffers, earlier; look for a receiver whose CPU or GPU is late. With an RNR retry count below 7
+//! the queue pair fails when it lasts (RT007); for a very long timer see RT006. The RNR NAKs in tshark:
 //!
 //! ```text
 //! infiniband.aeth.syndrome.opcode == 1
@@ -58,7 +58,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         let mut evidence = Evidence::default()
             .with("rnr_naks", naks)
             .with("rnr_waits", story.rnr_waits)
-            .with("sent_again", again)
+            .with_harm("sent_again", again)
             .with("stall_ns", story.stall_ns);
         if let Some(us) = story.rnr_timer_us {
             evidence = evidence.with("rnr_timer_us", us);
@@ -68,8 +68,8 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
 }
 
 fn found(flow: &FlowReport, digest: Option<&Digest>, title: String, evidence: Evidence) -> Finding {
-    let advice = "Look at the receiver, not at the network: post more receive buffers, earlier, and find out what keeps \
-                  the program there from doing so.";
+    let advice = "Look at the receiver, not at the network: post more receive buffers, earlier, and find out what \
+                  keeps the program there from doing so.";
     Finding { evidence, advice: advice.to_owned(), ..finding(&RULE, flow, digest, title) }
 }
 

@@ -1,24 +1,25 @@
 //! Requests arrive in another order than they were sent in.
 //!
 //! # What it detects
-//! Request packets that came by here after their successors. It is a warning where the responder took that for loss and asked
-//! for a repeat, or where the queue pair is UC and drops the message. Where no NAK follows, the responder accepts disorder and
-//! the fabric sprays packets over its paths: for information.
+//! Request packets that came by here after their successors. It is a warning where the responder took that for loss and
+//! asked for a repeat, or where the queue pair is UC and drops the message. Where no NAK follows, the responder accepts
+//! disorder and the fabric sprays packets over its paths: for information.
 //!
 //! # Why it hurts
-//! A responder that wants its packets in order drops what comes early and sends a NAK; the requester then sends again what
-//! had arrived all along. Nothing was lost, yet the link carries it twice.
+//! A responder that wants its packets in order drops what comes early and sends a NAK; the requester then sends again
+//! what had arrived all along. Nothing was lost, yet the link carries it twice.
 //!
 //! # How it decides
 //! The late packet came sooner than a repeat could have, or a second copy of it followed the NAK.
 //!
 //! # What could fool it
-//! At the requester's end everything is still in order; the same trouble is then RT001's "lost or late". Where the answers
-//! were not seen, nor were the NAKs.
+//! At the requester's end everything is still in order; the same trouble is then RT001's "lost or late". Where the
+//! answers were not seen, nor were the NAKs.
 //!
 //! # What to do next
-//! Find what takes packets of one flow on several paths: per-packet load balancing, adaptive routing, a bond in round-robin
-//! mode, or a path that changed. Either bind the flow to one path, or switch on the NIC's acceptance of disorder.
+//! Find what takes packets of one flow on several paths: per-packet load balancing, adaptive routing, a bond in
+//! round-robin mode, or a path that changed. Either bind the flow to one path, or switch on the NIC's acceptance of
+//! disorder.
 //!
 //! # References
 //! IBTA Volume 1, 9.7.5.2 (NAK codes), 9.8 (unreliable service).
@@ -57,8 +58,8 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
                     count(harmful.repeats),
                     if story.near == Near::Src { "sent again" } else { "seen again" }
                 ),
-                "Look for per-packet load balancing, a bond in round-robin mode or a path that changed; bind the flow to one \
-                 path, or let the NIC accept disorder.",
+                "Look for per-packet load balancing, a bond in round-robin mode or a path that changed; bind the flow \
+                 to one path, or let the NIC accept disorder.",
             )
         } else if back.is_some_and(|b| b.naks.psn_sequence_error == 0) {
             (
@@ -87,9 +88,9 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         let title = format!("{} out of order, {what}: {}", counted(story.reordered, "packet"), road(flow));
         let evidence = Evidence::default()
             .with("requests", flow.requests.packets)
-            .with("reordered", story.reordered)
+            .with_harm("reordered", story.reordered)
             .with("sequence_naks", back.map_or(0, |b| u64::from(b.naks.psn_sequence_error)))
-            .with("sent_again", all.as_ref().map_or(0, |d| d.repeats))
+            .with_harm("sent_again", all.as_ref().map_or(0, |d| d.repeats))
             .with("near", near(story.near));
         let base = finding(&RULE, flow, all.as_ref(), title);
         report(Finding { severity, evidence, advice: advice.to_owned(), ..base });

@@ -1,23 +1,23 @@
 //! The receiver was never ready, and the requester gave up.
 //!
 //! # What it detects
-//! A last RNR NAK that no repeat ever followed. Where the capture goes on for longer than the receiver had asked to wait, the
-//! requester has given up: completion error 13, RNR retry counter exceeded.
+//! A last RNR NAK that no repeat ever followed. Where the capture goes on for longer than the receiver had asked to
+//! wait, the requester has given up: completion error 13, RNR retry counter exceeded.
 //!
 //! # Why it hurts
 //! The queue pair is in the error state and its work is flushed.
 //!
 //! # How it decides
-//! By what comes after the last RNR NAK of the flow. It is certain when the capture goes on for more than four times the RNR
-//! timer, as long as a requester's timers may take, and for longer than the longest wait before it; otherwise the title says
-//! that the capture may end too soon.
+//! By what comes after the last RNR NAK of the flow. It is certain when the capture goes on for more than four times
+//! the RNR timer, as long as a requester's timers may take, and for longer than the longest wait before it; otherwise
+//! the title says that the capture may end too soon.
 //!
 //! # What could fool it
 //! A program that ended by itself during the wait; a capture that misses the repeat.
 //!
 //! # What to do next
-//! The receiver posted no buffer for as long as all tries took: find out why. An RNR retry count of 7 waits for ever, which
-//! trades an error for a stall.
+//! The receiver posted no buffer for as long as all tries took: find out why. An RNR retry count of 7 waits for ever,
+//! which trades an error for a stall.
 //!
 //! # References
 //! IBTA Volume 1, 9.7.5.2.8 (RNR NAK), 11.6.2 (completion status).

@@ -1,8 +1,8 @@
 //! NAKs come late, or are heeded late.
 //!
 //! # What it detects
-//! Generation: the time from a gap to the NAK about it, at the responder's end. Reaction: the time from a NAK to the first
-//! repeat, at the requester's end. One of them has a median of more than 100 us.
+//! Generation: the time from a gap to the NAK about it, at the responder's end. Reaction: the time from a NAK to the
+//! first repeat, at the requester's end. One of them has a median of more than 100 us.
 //!
 //! # Why it hurts
 //! All packets that are sent in this time are dropped by the responder and sent again: 100 us at 100 Gb/s are 1.25 MB.
@@ -14,7 +14,8 @@
 //! Software (rxe, a virtual machine) is slower than a NIC, and a tap's time stamps may be late as well.
 //!
 //! # What to do next
-//! For information: compare with the NIC's other generations and firmware versions. Loss must be removed, not answered faster.
+//! For information: compare with the NIC's other generations and firmware versions. Loss must be removed, not answered
+//! faster.
 //!
 //! # References
 //! Lumina (SIGCOMM 2023) measures both times and finds that NICs differ a lot.

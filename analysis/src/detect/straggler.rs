@@ -8,23 +8,23 @@
 //! A collective's step ends with its slowest flow: all others wait for it.
 //!
 //! # How it decides
-//! By the time from the first to the last packet of each flow with sixteen requests or more. Flows count as equal within
-//! a tenth of the middle one's data, and as begun together within a tenth of its time. The others have to agree: none of
-//! them may take more than half as long again as the middle one. If all that are late come from one host, or go to one,
-//! it says which.
+//! By the time from the first to the last packet of each flow with sixteen requests or more. Flows count as equal
+//! within a tenth of the middle one's data, and as begun together within a tenth of its time. The others have to agree:
+//! none of them may take more than half as long again as the middle one. If all that are late come from one host, or go
+//! to one, it says which.
 //!
 //! # What could fool it
-//! Flows that are equal by chance and belong to different jobs. A sender whose application was late looks like one whose
-//! network was slow: losses, marks and round trips of the flow tell more. One tap sees only what passes it.
+//! Flows that are equal by chance and belong to different jobs. A sender whose application was late looks like one
+//! whose network was slow: losses, marks and round trips of the flow tell more. One tap sees only what passes it.
 //!
 //! # What to do next
 //! Look at the story of the late flow (`--flow`). Without losses, marks or long round trips it is the host: its NIC's
-//! firmware and speed, the optics, PCIe and NUMA placement. With them it is the path: compare its source port's path with
-//! the others'.
+//! firmware and speed, the optics, PCIe and NUMA placement. With them it is the path: compare its source port's path
+//! with the others'.
 //!
 //! # References
-//! RDMA over Ethernet for Distributed AI Training at Meta Scale (SIGCOMM 2024); The Tail at Scale (Communications of the
-//! ACM 56/2, 2013).
+//! RDMA over Ethernet for Distributed AI Training at Meta Scale (SIGCOMM 2024); The Tail at Scale (Communications of
+//! the ACM 56/2, 2013).
 
 use std::collections::BTreeSet;
 
@@ -85,8 +85,9 @@ fn compare(survey: &Survey, report: &mut dyn FnMut(Finding)) {
                 .with("bytes", worst.bytes)
                 .with("peer", there(worst).to_owned())
                 .advice(
-                    "Look at the story of the late flow. Without losses, marks or long round trips suspect its host: NIC, \
-                     optics, PCIe, the application; with them its path. Equal flows of different jobs may differ by chance.",
+                    "Look at the story of the late flow. Without losses, marks or long round trips suspect its host: \
+                     NIC, optics, PCIe, the application; with them its path. Equal flows of different jobs may differ \
+                     by chance.",
                 );
             report(Finding { flow: Some(worst.flow), connection: Some(worst.connection), ..finding });
         }

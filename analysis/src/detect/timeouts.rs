@@ -1,28 +1,29 @@
 //! The requester's timer ran out, and it sent again.
 //!
 //! # What it detects
-//! Requests that were sent again because no answer came in time. Timeouts that were early (RT011) or that led to the end of
-//! the queue pair (RT004) are told there.
+//! Requests that were sent again because no answer came in time. Timeouts that were early (RT011) or that led to the
+//! end of the queue pair (RT004) are told there.
 //!
 //! # Why it hurts
-//! Nothing moves on the queue pair until the timer runs out: 4.096 us x 2^t for the exponent t that the application set, and
-//! up to four times as long. With the exponents of large training jobs (20 to 22) one lost packet costs 4 to 17 seconds.
+//! Nothing moves on the queue pair until the timer runs out: 4.096 us x 2^t for the exponent t that the application
+//! set, and up to four times as long. With the exponents of large training jobs (20 to 22) one lost packet costs 4 to
+//! 17 seconds.
 //!
 //! # How it decides
-//! A repeat that no NAK and no RNR NAK asked for, after more silence than a round trip takes. The value is the largest power
-//! of two of the formula that is no longer than the shortest wait. NICs with adaptive retransmission start far below it.
-//! Timeouts about the same requests, one after the other, are one stall.
+//! A repeat that no NAK and no RNR NAK asked for, after more silence than a round trip takes. The value is the largest
+//! power of two of the formula that is no longer than the shortest wait. NICs with adaptive retransmission start far
+//! below it. Timeouts about the same requests, one after the other, are one stall.
 //!
-//! The silence is that on the wire before the repeats, which shows how long nothing moved. The timer itself ran for longer:
-//! from the oldest request without an answer, and what the queue pair sent behind that is no silence.
+//! The silence is that on the wire before the repeats, which shows how long nothing moved. The timer itself ran for
+//! longer: from the oldest request without an answer, and what the queue pair sent behind that is no silence.
 //!
 //! # What could fool it
 //! A capture that misses NAKs: the repeats that they asked for then look like a timer's.
 //!
 //! # What to do next
-//! Find what was lost: RT001, RT009 and RT010 of the same flow say what they know. A timeout instead of a NAK means that the
-//! last packet of a burst, or the only answer, was lost. Every sending of one request, in tshark, with the queue pair and a PSN
-//! of the finding's episodes:
+//! Find what was lost: RT001, RT009 and RT010 of the same flow say what they know. A timeout instead of a NAK means
+//! that the last packet of a burst, or the only answer, was lost. Every sending of one request, in tshark, with the
+//! queue pair and a PSN of the finding's episodes:
 //!
 //! ```text
 //! infiniband.bth.destqp == 0x1c && infiniband.bth.psn == 1118485
@@ -74,7 +75,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         let mut evidence = Evidence::default()
             .with("timeouts", story.timeouts)
             .with("stall_ns", story.stall_ns)
-            .with("sent_again", story.retransmissions.by_cause.timeout);
+            .with_harm("sent_again", story.retransmissions.by_cause.timeout);
         if let Some(ns) = story.timeout_ns {
             evidence = evidence.with("timeout_ns", ns);
             if let Some(exponent) = exponent(ns) {
@@ -147,9 +148,9 @@ mod tests {
         assert!(found.evidence.0.contains(&("longest_stall_frames", Value::Text("3 to 5".into()))));
         assert_eq!(
             found.advice,
-            "The timeout in use is about 67.1 ms. The longest stall: 4 requests sent again within 100 ns. Find what was \
-             lost at these times, on both ways; a shorter timeout hurts less per loss, but must stay well above the \
-             longest round trip."
+            "The timeout in use is about 67.1 ms. The longest stall: 4 requests sent again within 100 ns. Find what \
+             was lost at these times, on both ways; a shorter timeout hurts less per loss, but must stay well above \
+             the longest round trip."
         );
         let waits = StoryReport { rnr_waits: 1, ..story(1, Kind::RequestOrAckLost) };
         let found = cases::one(&RULE, &cases::flows(waits, 0));

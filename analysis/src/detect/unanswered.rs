@@ -1,24 +1,26 @@
 //! Nothing answers a queue pair any more.
 //!
 //! # What it detects
-//! Requests that were sent again and again, and to which no answer came until the capture ended. Where the capture goes on for
-//! longer than the requester would have waited, it has given up: completion error 12, retry counter exceeded.
+//! Requests that were sent again and again, and to which no answer came until the capture ended. Where the capture goes
+//! on for longer than the requester would have waited, it has given up: completion error 12, retry counter exceeded.
 //!
 //! # Why it hurts
-//! The queue pair is dead and its work is flushed; a collective library ends the job. Until then it stood still for every
-//! single try.
+//! The queue pair is dead and its work is flushed; a collective library ends the job. Until then it stood still for
+//! every single try.
 //!
 //! # How it decides
-//! By the tries of the last request. They are over for certain when the capture goes on for more than four times the timeout
-//! (a requester may take that long for one try) and for longer than all tries together. Otherwise the title says that the
-//! capture may end too soon; it is reported from three tries on.
+//! By the tries of the last request. They are over for certain when the capture goes on for more than four times the
+//! timeout (a requester may take that long for one try) and for longer than all tries together. Otherwise the title
+//! says that the capture may end too soon; it is reported from three tries on.
 //!
 //! # What could fool it
-//! A tap that does not see the answers: then the requests before these have none either. A program that ended by itself.
+//! A tap that does not see the answers: then the requests before these have none either. A program that ended by
+//! itself.
 //!
 //! # What to do next
-//! Check whether the peer is alive and still has that queue pair: the address and the QP number are in the title. If it has,
-//! the path loses everything: look at routes, links and ACLs. The last acknowledged PSN tells how far the transfer came.
+//! Check whether the peer is alive and still has that queue pair: the address and the QP number are in the title. If it
+//! has, the path loses everything: look at routes, links and ACLs. The last acknowledged PSN tells how far the transfer
+//! came.
 //!
 //! # References
 //! IBTA Volume 1, 9.7.6.1.3 (transport timer), 9.9.2 (errors of requesters), 11.6.2 (completion status).
@@ -71,7 +73,8 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
             evidence = evidence.with("timeout_ns", ns);
         }
         let mut advice = format!(
-            "Check that {} is reachable and that its queue pair {} still exists; the requester reports completion error 12.",
+            "Check that {} is reachable and that its queue pair {} still exists; the requester reports completion \
+            error 12.",
             flow.dst, flow.dst_qp
         );
         if back.is_none() {

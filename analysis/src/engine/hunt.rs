@@ -14,9 +14,9 @@ use crate::flow::{Flow, Index, Key, NONE};
 /// Unpaired flows of one address pair that are looked at; beyond this many, a match would prove little.
 const HUNTED: usize = 64;
 
-/// Flows of one way between two hosts that may have the same source port by chance: it has 14 bits (WIRE: pairing). More
-/// of them have a port that their adapter gives to all, and a hash that fits tells nothing: of 64 queue pairs with one
-/// port, one in four would find a stranger whose number fits.
+/// Flows of one way between two hosts that may have the same source port by chance: it has 14 bits (WIRE: pairing).
+/// More of them have a port that their adapter gives to all, and a hash that fits tells nothing: of 64 queue pairs with
+/// one port, one in four would find a stranger whose number fits.
 const SHARED: usize = 2;
 
 impl Shard {

@@ -1,9 +1,9 @@
 //! Lives: whether a sender whose PSNs jump sends again, or is another queue pair of the same number.
 //!
-//! A queue pair that is made anew may start at the PSN of the one before it, or near: collective libraries start all at 0.
-//! The jump alone looks like a repeat, or like a gap. The answer tells: the MSN counts the messages that a queue pair has
-//! completed, from 0, and the answer to a repeat carries the current one, so that it never goes back in one life (IBTA
-//! 9.7.7, generation of the MSN; Linux `rxe_qp_init_resp` and `duplicate_request`).
+//! A queue pair that is made anew may start at the PSN of the one before it, or near: collective libraries start all at
+//! 0. The jump alone looks like a repeat, or like a gap. The answer tells: the MSN counts the messages that a queue
+//! pair has completed, from 0, and the answer to a repeat carries the current one, so that it never goes back in one
+//! life (IBTA 9.7.7, generation of the MSN; Linux `rxe_qp_init_resp` and `duplicate_request`).
 //!
 //! Owns: the packets of a connection from such a jump to the first answer that tells. Few flows ever have one: what was
 //! sent was acknowledged, and then there was a silence.
@@ -20,8 +20,8 @@ use crate::story::Times;
 
 /// Packets of a connection that wait for an answer at most: a window of a hundred messages and their answers.
 const HELD: usize = 256;
-/// Time within which an answer comes if one comes: ways there and back take tens of milliseconds, and a receiver that is
-/// not ready is asked again after 655.36 ms at most (IBTA 9.7.5.2.8).
+/// Time within which an answer comes if one comes: ways there and back take tens of milliseconds, and a receiver that
+/// is not ready is asked again after 655.36 ms at most (IBTA 9.7.5.2.8).
 const ANSWERED: Nanos = Nanos(1_000_000_000);
 /// Connections of a shard that wait; of more the oldest is taken for what it looks like.
 const WAITING: usize = 16;
@@ -69,10 +69,10 @@ impl Shard {
         let Some(peer) = self.flows.get(flow.peer as usize).filter(|p| !p.replaced && !p.held) else { return false };
         let Some(msn) = flow.jumps(packet) else { return false };
         let (requests, answers, next) = (flow.key, peer.key, flow.counters.next_psn);
-        if self.doubts_of_life.len() >= WAITING {
+        if self.doubts.len() >= WAITING {
             self.resolve(0, false, messages);
         }
-        self.doubts_of_life.push(Doubt { requests, answers, msn, next, packets: vec![*packet] });
+        self.doubts.push(Doubt { requests, answers, msn, next, packets: vec![*packet] });
         self.hold([requests, answers], true);
         true
     }
@@ -81,8 +81,8 @@ impl Shard {
     pub(crate) fn admit(&mut self, packet: &Packet, key: Key, messages: &mut Times) {
         let found = self.find(&key);
         let held = found.and_then(|i| self.flows.get(i as usize)).is_some_and(|flow| flow.held);
-        let at = self.doubts_of_life.iter().position(|d| held && (d.requests == key || d.answers == key));
-        let Some((at, doubt)) = at.and_then(|at| Some((at, self.doubts_of_life.get_mut(at)?))) else {
+        let at = self.doubts.iter().position(|d| held && (d.requests == key || d.answers == key));
+        let Some((at, doubt)) = at.and_then(|at| Some((at, self.doubts.get_mut(at)?))) else {
             return self.take(packet, key, found, messages);
         };
         let verdict = doubt.verdict(packet);
@@ -95,7 +95,7 @@ impl Shard {
 
     /// Takes in what waited: as another life, or as what it looks like.
     fn resolve(&mut self, at: usize, anew: bool, messages: &mut Times) {
-        let Doubt { requests, answers, packets, .. } = self.doubts_of_life.remove(at);
+        let Doubt { requests, answers, packets, .. } = self.doubts.remove(at);
         self.hold([requests, answers], false);
         if anew && let Some((index, first)) = self.find(&requests).zip(packets.first()) {
             self.renew(index, first);
@@ -111,7 +111,7 @@ impl Shard {
     /// The end, or the end of this flow's life: no answer will tell.
     pub(crate) fn resolve_all(&mut self, of: Option<&Key>, messages: &mut Times) {
         let concerns = |d: &Doubt| of.is_none_or(|key| d.requests == *key || d.answers == *key);
-        while let Some(at) = self.doubts_of_life.iter().position(concerns) {
+        while let Some(at) = self.doubts.iter().position(concerns) {
             self.resolve(at, false, messages);
         }
     }

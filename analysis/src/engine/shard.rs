@@ -85,12 +85,12 @@ pub(crate) struct Shard {
     most: usize,
     idle: Option<Nanos>,
     hand: usize,
-    /// Some packet had to wait until the next one told what it was.
-    doubts: bool,
+    /// Some packet had to wait until the next one told what it was, so that others are looked at twice.
+    wary: bool,
     /// Those that wait, and those that nothing told of.
     pub(crate) wild: u64,
     /// Connections whose packets wait until it shows whether another life began.
-    pub(crate) doubts_of_life: Vec<Doubt>,
+    pub(crate) doubts: Vec<Doubt>,
     /// They are being taken in.
     pub(crate) resolving: bool,
     stories: Stories,
@@ -135,9 +135,9 @@ impl Shard {
             most: most.max(2),
             idle: config.idle,
             hand: 0,
-            doubts: false,
+            wary: false,
             wild: 0,
-            doubts_of_life: Vec::new(),
+            doubts: Vec::new(),
             resolving: false,
             stories: Stories { on: config.stories, room: ROOM, focus: config.focus, focus_room: FOCUS_ROOM },
             evicted: Evicted::default(),
@@ -209,7 +209,7 @@ impl Shard {
             return;
         }
         let index = match found {
-            Some(index) if packet.icrc == Icrc::Unknown || self.doubts => self.believe(index, packet, traits, messages),
+            Some(index) if packet.icrc == Icrc::Unknown || self.wary => self.believe(index, packet, traits, messages),
             found => found.or_else(|| Some(self.insert(key, packet, 0))),
         };
         if let Some(index) = index {
@@ -233,8 +233,8 @@ impl Shard {
         self.add(index, packet, traits, messages);
     }
 
-    /// Looks twice at a packet that no ICRC proves, or that may tell about one. Returns its flow; `None` where it has to
-    /// wait for the next one.
+    /// Looks twice at a packet that no ICRC proves, or that may tell about one. Returns its flow; `None` where it has
+    /// to wait for the next one.
     fn believe(&mut self, index: Index, packet: &Packet, traits: Traits, messages: &mut Times) -> Option<Index> {
         let strange = self.is_strange(index, packet, traits);
         let flow = self.flows.get(index as usize)?;
@@ -250,7 +250,7 @@ impl Shard {
         if !strange && !waits {
             return Some(index);
         }
-        self.doubts = true;
+        self.wary = true;
         let (take, before) = self.flows.get_mut(index as usize)?.vet(packet, traits, strange);
         self.wild += u64::from(!take);
         if let Some(before) = before {

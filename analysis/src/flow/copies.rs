@@ -2,9 +2,9 @@
 //!
 //! A switch that mirrors both its ports, or a capture on several interfaces, shows frames twice. The second one counts
 //! as a copy here only if TTL, VLAN, tunnel or interface differ from the first. (Where nearly every frame of a pair of
-//! hosts comes twice and looks the same, `doubles` has left the second ones out.) Otherwise it is a repeat, since networks
-//! that duplicate make identical frames too. Suspects are accounted like any packet and kept in a tally beside it, so that
-//! the verdict can be given at any time: a mirror's tally is taken off again.
+//! hosts comes twice and looks the same, `doubles` has left the second ones out.) Otherwise it is a repeat, since
+//! networks that duplicate make identical frames too. Suspects are accounted like any packet and kept in a tally beside
+//! it, so that the verdict can be given at any time: a mirror's tally is taken off again.
 
 use rocetop_parsers::fold::{Tally, numbered};
 use rocetop_parsers::ib::opcode::{Opcode, Traits};

@@ -82,8 +82,8 @@ impl Outer {
 
     #[inline(always)]
     pub(crate) fn of(facts: &Facts, packet: &Packet) -> Self {
-        // Nine bits for the interface, three for the strand; of two that fall together, a mirror's copies would count as
-        // repeats.
+        // Nine bits for the interface, three for the strand; of two that fall together, a mirror's copies would count
+        // as repeats.
         let iface = packet.iface ^ facts.ifindex;
         let iface = u64::from((iface ^ iface >> 9) & 0x1ff | u32::from(packet.strand & 7) << 9);
         Self(

@@ -198,8 +198,8 @@ impl Marks {
         }
     }
 
-    /// DSCPs of requests and responses, and of ACKs and NAKs, where headers have changed. `latest` are those of the last
-    /// packet.
+    /// DSCPs of requests and responses, and of ACKs and NAKs, where headers have changed. `latest` are those of the
+    /// last packet.
     pub(crate) fn dscps(&self, latest: Outer, tally: &Tally) -> Option<[Vec<u8>; 2]> {
         let mut all = self.worn.clone()?;
         worn_since(&mut all, latest, tally, None);

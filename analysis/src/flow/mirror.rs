@@ -6,8 +6,8 @@ use rocetop_parsers::{Nanos, Psn};
 
 use crate::flow::headers::{Few, Place};
 
-/// Time within which a mirror of the same capture delivers the copy of a frame from another port: queues between the two
-/// ports take milliseconds at most, a path that failed is noticed by a timeout of tens of them.
+/// Time within which a mirror of the same capture delivers the copy of a frame from another port: queues between the
+/// two ports take milliseconds at most, a path that failed is noticed by a timeout of tens of them.
 pub(crate) const MIRRORED_WITHIN: Nanos = Nanos(20_000_000);
 /// Packets of one flow remembered while it is seen at several places.
 pub(crate) const RECENT: usize = 64;
@@ -97,7 +97,8 @@ impl<I: Identified> Mirror<I> {
         }
         // The first sight of a numbered packet is nobody's copy; answers and datagrams have no such proof.
         if again || !numbered {
-            // The latest sending of this packet that was not seen at this place yet. Clocks of other files may be far off.
+            // The latest sending of this packet that was not seen at this place yet. Clocks of other files may be far
+            // off.
             let one_clock = self.places.values().first().is_some_and(|home| home.same_clock(place));
             let near = |s: &Sent<I>| !one_clock || at.since(s.at) <= MIRRORED_WITHIN;
             let open = |s: &&mut Sent<I>| s.identity == identity && s.places & bit == 0 && near(s);

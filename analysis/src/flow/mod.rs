@@ -283,8 +283,8 @@ impl Flow {
         let mut again = Again::default();
         match self.seen.look(psn) {
             seen::Sight::Again => again.request = true,
-            // Inside a READ's range: the rest of that READ is asked for again, which is no new message. Nobody asks for the
-            // rest of what has not begun to come, where that can be seen.
+            // Inside a READ's range: the rest of that READ is asked for again, which is no new message. Nobody asks for
+            // the rest of what has not begun to come, where that can be seen.
             seen::Sight::First if read && inside && (self.peer == NONE || self.unacked - psn >= 0) => {
                 again.message = true;
             }
@@ -464,6 +464,6 @@ pub(crate) fn message_bytes(facts: &Facts, traits: Traits) -> Bytes {
     Bytes(if traits.has(Traits::REQUEST) { u64::from(bytes) } else { 0 })
 }
 
-/// An answer that tells flows apart names one of this many latest PSNs: more than a window of 16 MB in 4 KiB packets, and
-/// the PSN of a stranger is among them once in 4,096 times.
+/// An answer that tells flows apart names one of this many latest PSNs: more than a window of 16 MB in 4 KiB packets,
+/// and the PSN of a stranger is among them once in 4,096 times.
 const RECENT: i32 = 1 << 12;

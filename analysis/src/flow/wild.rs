@@ -1,12 +1,12 @@
 //! Wild packets: what an ICRC does not prove, and what fits nothing that the flow has done.
 //!
 //! A cut frame has no ICRC to check, and one flipped bit of its PSN is a jump over millions. So a packet whose ICRC is
-//! unknown, and whose PSN is far from what its flow would send next, or its transport another, waits. It is believed when
-//! the next one goes on there or when an answer names it. Where neither happens it was damaged: it is marked, and left out
-//! like a frame whose ICRC is wrong.
+//! unknown, and whose PSN is far from what its flow would send next, or its transport another, waits. It is believed
+//! when the next one goes on there or when an answer names it. Where neither happens it was damaged: it is marked, and
+//! left out like a frame whose ICRC is wrong.
 //!
-//! What is near is believed at once: a capture that was cut tells of loss and disorder as one that is whole, and damage to
-//! the low bits of a PSN is rare beside them.
+//! What is near is believed at once: a capture that was cut tells of loss and disorder as one that is whole, and damage
+//! to the low bits of a PSN is rare beside them.
 
 use rocetop_parsers::Psn;
 use rocetop_parsers::fold::numbered;

@@ -104,7 +104,8 @@ impl<'a> Ledger<'a> {
         self.counted.as_ref().map_or(self.order.len(), View::len)
     }
 
-    /// Whether flows came counted: then [`NEEDS_PACKETS`](crate::counted::NEEDS_PACKETS) are not known, and nothing is found.
+    /// Whether flows came counted: then [`NEEDS_PACKETS`](crate::counted::NEEDS_PACKETS) are not known, and nothing is
+    /// found.
     #[must_use]
     pub fn is_counted(&self) -> bool {
         self.counted.is_some()
@@ -232,8 +233,8 @@ impl<'a> Ledger<'a> {
         self.findings_of(None, None)
     }
 
-    /// What they found about the connections whose flows are `chosen`, or about everything. `taps` is what was found between
-    /// several taps, with the index of the one that this ledger is of.
+    /// What they found about the connections whose flows are `chosen`, or about everything. `taps` is what was found
+    /// between several taps, with the index of the one that this ledger is of.
     #[must_use]
     pub fn findings_of(&self, chosen: Option<&Chosen<'_>>, taps: Option<(&Between, usize)>) -> Findings {
         if !self.engine.tells() {

@@ -1,8 +1,8 @@
 //! How well the traffic can spread over links of equal cost: what switches hash, and what modelled uplinks would carry.
 //!
-//! A training job has few flows and long ones, so averages say little of it. What counts is the entropy of the fields that
-//! are hashed, by bytes, and the load of the busiest link (RDMA over Ethernet for Distributed AI Training at Meta Scale,
-//! SIGCOMM 2024, on routing).
+//! A training job has few flows and long ones, so averages say little of it. What counts is the entropy of the fields
+//! that are hashed, by bytes, and the load of the busiest link (RDMA over Ethernet for Distributed AI Training at Meta
+//! Scale, SIGCOMM 2024, on routing).
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -32,8 +32,8 @@ pub struct PathsReport {
     pub more_queue_pairs: u64,
 }
 
-/// Links of equal cost, and the bytes of the busiest in thousandths of an equal share: by so many hash functions as good as
-/// chance.
+/// Links of equal cost, and the bytes of the busiest in thousandths of an equal share: by so many hash functions as
+/// good as chance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct UplinksReport {
     /// Links of the group.
@@ -65,8 +65,8 @@ pub struct PairReport {
 const LISTED: usize = 16;
 /// Sizes of groups: chosen.
 const LINKS: [u64; 4] = [2, 4, 8, 16];
-/// Hash functions that are tried. The mean is off by an eighth of the deviation of one: a quarter of a share for two flows on
-/// sixteen links, less for more flows.
+/// Hash functions that are tried. The mean is off by an eighth of the deviation of one: a quarter of a share for two
+/// flows on sixteen links, less for more flows.
 const FUNCTIONS: u64 = 64;
 
 impl PathsReport {
@@ -150,8 +150,8 @@ fn busiest(sums: &BTreeMap<u64, u64>) -> [(u64, u64); LINKS.len()] {
     figures.map(|(sum, worst)| (sum / FUNCTIONS, worst))
 }
 
-/// A word whose bits all depend on all bits of another: the finaliser of SplitMix64 (Steele, Lea, Flood, Fast Splittable
-/// Pseudorandom Number Generators, OOPSLA 2014). The same everywhere and for ever, as a report should be.
+/// A word whose bits all depend on all bits of another: the finaliser of SplitMix64 (Steele, Lea, Flood, Fast
+/// Splittable Pseudorandom Number Generators, OOPSLA 2014). The same everywhere and for ever, as a report should be.
 pub(crate) const fn mixed(word: u64) -> u64 {
     let word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -201,8 +201,8 @@ mod tests {
 
     #[test]
     fn balls_in_bins() {
-        // The fullest of 8 bins with 8 balls has 2.597 on average, and a share is one ball: the multinomial distribution
-        // summed over all 6,435 ways to fill the bins.
+        // The fullest of 8 bins with 8 balls has 2.597 on average, and a share is one ball: the multinomial
+        // distribution summed over all 6,435 ways to fill the bins.
         let [_, _, (mean, _), _] = busiest(&even(8));
         assert!((2_350..=2_800).contains(&mean), "{mean}");
         let [_, _, (mean, _), _] = busiest(&even(8_000));

@@ -107,8 +107,8 @@ pub struct Notifier {
 
 /// Notifiers that are kept.
 const NOTIFIERS: usize = 1024;
-/// Pairs of hosts that are told apart, each way: a host that talks with four thousand others has as many. What comes beyond
-/// is a scan or a flood, and makes no finding of its own.
+/// Pairs of hosts that are told apart, each way: a host that talks with four thousand others has as many. What comes
+/// beyond is a scan or a flood, and makes no finding of its own.
 const PAIRS: usize = 1 << 13;
 /// Damaged flows named for each pair of hosts.
 const DAMAGED: usize = 8;
@@ -192,7 +192,8 @@ pub struct Survey {
     pub not_capable: u64,
     /// The first of these.
     pub first_not_capable: Option<u32>,
-    /// Those of them that a mark could have helped: packets were missing or sent again, or they have a class of their own.
+    /// Those of them that a mark could have helped: packets were missing or sent again, or they have a class of their
+    /// own.
     pub exposed: u64,
     /// Flows whose data is ECN-capable.
     pub capable: u64,
@@ -210,8 +211,8 @@ impl Survey {
         }
     }
 
-    /// Reliable flows with requests whose answers were not seen, and those whose answers may have been: there are some from
-    /// that host that nothing tells the queue pair of.
+    /// Reliable flows with requests whose answers were not seen, and those whose answers may have been: there are some
+    /// from that host that nothing tells the queue pair of.
     pub fn unanswered(&self) -> (u64, u64) {
         let stray = |src: &Rc<str>, dst: &Rc<str>| {
             let back = (Rc::clone(dst), Rc::clone(src));

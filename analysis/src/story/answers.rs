@@ -143,9 +143,9 @@ impl Story {
             return;
         }
         if self.trouble.run.open {
-            // More than what was sent again had arrived, and beyond a packet that should have been answered long ago. An
-            // answer to just that packet may be late instead; and a responder that keeps what comes early, to a sender that
-            // sends only what is missing, acknowledges all of it once that one packet comes.
+            // More than what was sent again had arrived, and beyond a packet that should have been answered long ago.
+            // An answer to just that packet may be late instead; and a responder that keeps what comes early, to a
+            // sender that sends only what is missing, acknowledges all of it once that one packet comes.
             let alone = self.trouble.run.repeats <= 1;
             let timed = self.trouble.run.cause == Cause::Timeout;
             let lost = timed && !alone && asked.is_some_and(|p| p - self.trouble.run.start >= 0 && psn - p > 0);
@@ -226,8 +226,8 @@ impl Story {
             None if known => self.trouble.sums.naks_repeated += 1,
             // The next one of a hole.
             None if out => self.trouble.sums.naks_unseen += 1,
-            // It had been seen, as one of those that the responder dropped. If the sender was sending again, a repeat is
-            // missing; if not, nothing is.
+            // It had been seen, as one of those that the responder dropped. If the sender was sending again, a repeat
+            // is missing; if not, nothing is.
             None if psn == epsn && self.ahead.is_some() => {
                 if let Some(Ahead { mark: ahead, again: true }) = self.ahead.as_deref().copied() {
                     let mut hole = Hole::new(psn, 1, ahead, true);

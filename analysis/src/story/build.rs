@@ -39,8 +39,8 @@ pub(crate) fn hops(ttl: u8) -> Option<u8> {
 }
 
 /// NAKs about what had not passed the tap, from which on the network is known to lose packets: what is missing behind
-/// such a packet, where the responder names nothing, is then taken for lost too, and not for missed by the capture (chosen:
-/// one or two may be chance).
+/// such a packet, where the responder names nothing, is then taken for lost too, and not for missed by the capture
+/// (chosen: one or two may be chance).
 const NAMED: u64 = 3;
 
 impl Sums {
@@ -145,15 +145,16 @@ impl Story {
             last_acked_psn: self.acked.map(rocetop_parsers::Psn::get),
             unanswered_tries: unanswered,
             naks_repeated: self.trouble.sums.naks_repeated,
-            // Certain at the requester alone, where nothing can be missing: elsewhere the first repeats may have been lost.
+            // Certain at the requester alone, where nothing can be missing: elsewhere the first repeats may have been
+            // lost.
             restarts_elsewhere: if near == Near::Src && whole { self.trouble.sums.restarts_elsewhere } else { 0 },
             episodes,
             more_episodes: u64::from(self.log.more()),
         }
     }
 
-    /// Whether the capture is known to miss packets and nothing else ever happened: then it missed those, too, whose answer
-    /// it does not hold any more.
+    /// Whether the capture is known to miss packets and nothing else ever happened: then it missed those, too, whose
+    /// answer it does not hold any more.
     fn only_misses(&self, seen_again: u64) -> bool {
         let sums = &self.trouble.sums;
         let Outcome { lost, lost_if_in_order, lost_or_late, late, missed } = sums.holes;

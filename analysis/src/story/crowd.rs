@@ -1,8 +1,8 @@
 //! Holes too many to be told apart, until an answer tells what they were.
 //!
-//! A capture that misses one packet in ten has more open holes in a large window than a story keeps. Those that nothing was
-//! heard of yet are only counted, by ranges. What is acknowledged without a NAK or a repeat was missed by the capture; of
-//! what is asked for or sent again nothing more can be told.
+//! A capture that misses one packet in ten has more open holes in a large window than a story keeps. Those that nothing
+//! was heard of yet are only counted, by ranges. What is acknowledged without a NAK or a repeat was missed by the
+//! capture; of what is asked for or sent again nothing more can be told.
 
 use rocetop_parsers::Psn;
 

@@ -1,9 +1,9 @@
 //! A small histogram of times that is as fine as 64 buckets allow for what they hold.
 //!
-//! Buckets divide an octave evenly, into a power of two of them: the coarser grid is the finer one with pairs of buckets
-//! put together, so when times come that the buckets do not reach, pairs are merged and nothing is lost but fineness
-//! (base-2 exponential histograms of OpenTelemetry's metrics data model, which shrink by a scale in this way; linear within an
-//! octave as in hdrhistogram).
+//! Buckets divide an octave evenly, into a power of two of them: the coarser grid is the finer one with pairs of
+//! buckets put together, so when times come that the buckets do not reach, pairs are merged and nothing is lost but
+//! fineness (base-2 exponential histograms of OpenTelemetry's metrics data model, which shrink by a scale in this way;
+//! linear within an octave as in hdrhistogram).
 
 use rocetop_parsers::Nanos;
 
@@ -13,10 +13,11 @@ const BUCKETS: usize = 64;
 /// The finest grid has two to this power of buckets in an octave; times below it have one each.
 const FINEST: u32 = 6;
 
-/// Times counted by size. 152 bytes, whatever comes: where a bucket is full, all are halved, which changes no percentile.
+/// Times counted by size. 152 bytes, whatever comes: where a bucket is full, all are halved, which changes no
+/// percentile.
 ///
-/// A percentile is off by less than a bucket: a sixteenth of it at most where all times lie within a factor of ten, an eighth
-/// within a hundred.
+/// A percentile is off by less than a bucket: a sixteenth of it at most where all times lie within a factor of ten, an
+/// eighth within a hundred.
 #[derive(Clone, Debug)]
 pub(crate) struct Histogram {
     /// From the bucket of the least time on.

@@ -22,12 +22,12 @@ pub(crate) struct Mark {
 pub(super) const SETTLED: u32 = 256;
 
 /// A sender that goes back sends packets one after the other. Where it learns from an acknowledgement that the hole was
-/// filled, and begins behind it, that took a round trip; no more than this part of the time that the hole waited is taken
-/// for "at once" (chosen).
+/// filled, and begins behind it, that took a round trip; no more than this part of the time that the hole waited is
+/// taken for "at once" (chosen).
 const AT_ONCE: u64 = 4;
 
-/// What comes at the same time as its NAK was on its way before, but where the clock of the capture may be no finer than a
-/// way there and back: stamps that are multiples of 10 us tell nothing (chosen).
+/// What comes at the same time as its NAK was on its way before, but where the clock of the capture may be no finer
+/// than a way there and back: stamps that are multiples of 10 us tell nothing (chosen).
 const COARSE: u64 = 10_000;
 
 /// PSNs of one hole that are told apart. What a burst loses beyond this is counted as one with the last.
@@ -95,8 +95,8 @@ pub(crate) struct Hole {
     pub(crate) alone: bool,
     /// How often the packet behind it, which skipped it, came again.
     again: u8,
-    /// How often the sender may have sent that again, but not all of the hole: it was asked for from behind there on, or
-    /// an acknowledgement of a part came first.
+    /// How often the sender may have sent that again, but not all of the hole: it was asked for from behind there on,
+    /// or an acknowledgement of a part came first.
     asked_behind: u8,
     acked_inside: u8,
     /// The responder acknowledged all of it.
@@ -175,7 +175,8 @@ impl Hole {
         }
     }
 
-    /// A timer ran out. Where the hole was filled in part it is not known where the sender begins; else no later than there.
+    /// A timer ran out. Where the hole was filled in part it is not known where the sender begins; else no later than
+    /// there.
     pub(crate) fn timed_out(&mut self) {
         if self.filled.is_some() {
             self.passed_over();
@@ -229,7 +230,8 @@ impl Hole {
         let fate = if older { Fate::Older } else { fate };
         let Some(Skipped { fate: known, times, .. }) = self.packet(psn) else { return };
         *times = times.saturating_add(1);
-        // What seemed to be the repeat may have been the late one, if a second comes that nobody is known to have asked for.
+        // What seemed to be the repeat may have been the late one, if a second comes that nobody is known to have asked
+        // for.
         if matches!((*known, fate), (Fate::Out | Fate::Covered, _) | (_, Fate::Older) | (Fate::Repeated, Fate::Unsure))
             || *known != Fate::Older && fate == Fate::Late
         {
@@ -284,8 +286,8 @@ impl Hole {
         silent && self.restarts == 0
     }
 
-    /// Whether the responder never named any of it: it lay behind another hole, where all that comes is dropped. What the
-    /// capture misses there looks like what the network lost.
+    /// Whether the responder never named any of it: it lay behind another hole, where all that comes is dropped. What
+    /// the capture misses there looks like what the network lost.
     pub(crate) fn is_hidden(&self) -> bool {
         self.nak.is_none()
     }
@@ -332,8 +334,8 @@ impl Hole {
         outcome
     }
 
-    /// What proves that a packet was sent more often than it came. What is sent again from it on passes the packet behind
-    /// the hole no more often than it comes itself.
+    /// What proves that a packet was sent more often than it came. What is sent again from it on passes the packet
+    /// behind the hole no more often than it comes itself.
     fn proof(&self, packet: &Skipped) -> Option<Proof> {
         let least = packet.times.saturating_add(self.asked_behind).saturating_add(self.acked_inside);
         let counted = self.again >= least;

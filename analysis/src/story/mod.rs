@@ -1,9 +1,9 @@
 //! What happened to the requests of one flow, and why: where the tap stood, what was lost, late, repeated and answered.
 //!
-//! A story belongs to the flow that carries the requests; what answers them arrives on its peer. It begins with a flow's
-//! second packet or its first answer, and takes what each packet says once: a request's PSN and whether that had been
-//! seen, an answer's syndrome. Two frontiers (WIRE: PSN): the highest PSN seen, which the flow keeps, and `epsn`, what a
-//! responder standing here would accept next, which is kept here.
+//! A story belongs to the flow that carries the requests; what answers them arrives on its peer. It begins with a
+//! flow's second packet or its first answer, and takes what each packet says once: a request's PSN and whether that had
+//! been seen, an answer's syndrome. Two frontiers (WIRE: PSN): the highest PSN seen, which the flow keeps, and `epsn`,
+//! what a responder standing here would accept next, which is kept here.
 
 mod answers;
 mod build;
@@ -206,8 +206,8 @@ struct Trouble {
     run: Run,
     /// What the run before sent again: its first PSN, the one behind its last, and when it ended.
     before: (Psn, Psn, Nanos),
-    /// The longest time from a repeat to another answer that was one too many: no answer comes sooner after the repeat that
-    /// it belongs to, so the way there and back is no shorter.
+    /// The longest time from a repeat to another answer that was one too many: no answer comes sooner after the repeat
+    /// that it belongs to, so the way there and back is no shorter.
     least_trip: Nanos,
     /// It filled a hole, and what follows tells whether it was a repeat.
     lone: Option<Request>,
@@ -303,8 +303,8 @@ impl Story {
         self.quiet(now) < least
     }
 
-    /// Whether so much time has passed that only a timer can have done it, though a NAK is on its way. The way there and
-    /// back that is seen at the responder's end is not the one that a NAK and what it asks for take.
+    /// Whether so much time has passed that only a timer can have done it, though a NAK is on its way. The way there
+    /// and back that is seen at the responder's end is not the one that a NAK and what it asks for take.
     fn overdue(&self, now: Nanos) -> bool {
         let way = self.latency.rtt_range().map_or(Nanos(0), |(_, max)| max);
         // The shortest: a NAK that was lost on its way is heeded by the timer, as it seems.

@@ -87,8 +87,8 @@ pub enum Kind {
 }
 
 /// Percentiles of a time, from 64 buckets: off by a sixteenth at most where all times lie within a factor of ten, by an
-/// eighth within a hundred. Those of messages and round trips are exact to a hundredth in the sums and of a connection in
-/// focus. Maximum and count are exact.
+/// eighth within a hundred. Those of messages and round trips are exact to a hundredth in the sums and of a connection
+/// in focus. Maximum and count are exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "the contract names and explains them")]
 pub struct Spread {
@@ -197,10 +197,11 @@ pub struct StoryReport {
     pub stall_ns: u64,
     /// Most request PSNs that were out without an answer.
     pub most_in_flight: u32,
-    /// Payload of the requests without repeats (of a READ what it asks for) over the time from the first packet to the last,
-    /// in millions of bits a second; `None` where that took no time.
+    /// Payload of the requests without repeats (of a READ what it asks for) over the time from the first packet to the
+    /// last, in millions of bits a second; `None` where that took no time.
     pub goodput_mbps: Option<u64>,
-    /// Messages that the responder said to have completed between its first answer seen and the last (the MSN's progress).
+    /// Messages that the responder said to have completed between its first answer seen and the last (the MSN's
+    /// progress).
     pub messages_completed: Option<u32>,
     /// Sizes of the messages whose first and last packet were seen, and of what READs ask for; `None` for none.
     pub message_size: Option<Sizes>,

@@ -71,8 +71,8 @@ impl Story {
         self.settle(request, telling.room);
     }
 
-    /// The sender leaves a run of repeats. `next` is the PSN after all that had been sent before. Returns whether it was
-    /// one that did not repeat what had been sent behind the lost packet.
+    /// The sender leaves a run of repeats. `next` is the PSN after all that had been sent before. Returns whether it
+    /// was one that did not repeat what had been sent behind the lost packet.
     fn leave(&mut self, next: Psn) -> bool {
         let run = self.trouble.run;
         self.trouble.sums.went_on += u64::from(run.goes_back());
@@ -140,9 +140,9 @@ impl Story {
         self.trouble.run.sending && psn - self.trouble.run.next >= 0
     }
 
-    /// Whether a run that an answer had asked for is over, and a timer begins the next one where it ended. A slow sender
-    /// may be silent for as long; but what was acknowledged meanwhile is sent again only where the answer was lost. And where
-    /// all of the run was acknowledged and new requests followed, it is over.
+    /// Whether a run that an answer had asked for is over, and a timer begins the next one where it ended. A slow
+    /// sender may be silent for as long; but what was acknowledged meanwhile is sent again only where the answer was
+    /// lost. And where all of the run was acknowledged and new requests followed, it is over.
     fn is_resumed(&self, request: &Request) -> bool {
         let run = &self.trouble.run;
         let served =
@@ -248,8 +248,8 @@ impl Story {
             return;
         }
         for hole in self.holes.iter_mut().filter(|h| psn - h.start >= 0 && run.latest.at >= h.opened.at) {
-            // A sender goes back to what it has no answer for: repeats before the first that is seen may have been lost.
-            // A receiver that is not ready had accepted all that came before.
+            // A sender goes back to what it has no answer for: repeats before the first that is seen may have been
+            // lost. A receiver that is not ready had accepted all that came before.
             if (run.start - hole.end() < 0 || !hole.is_whole()) && !(run.cause == Cause::Rnr && hole.is_whole()) {
                 hole.reached(run.begun.frame, run.cause);
             }
@@ -304,7 +304,8 @@ impl Story {
                 run.cause = Cause::Nak;
             }
             _ if self.was_heeded_by_one(psn) && !self.overdue(mark.at) => {
-                // It came late just when it had been asked for; of a READ or atomic, the answer may have been lost as well.
+                // It came late just when it had been asked for; of a READ or atomic, the answer may have been lost as
+                // well.
                 unsure = request.read || request.atomic;
                 if unsure {
                     self.holes.iter_mut().for_each(Hole::passed_over);
@@ -374,8 +375,8 @@ impl Story {
         self.trouble.run = run;
     }
 
-    /// Whether a READ or atomic is repeated because responses are missing; and at the responder's side, where none is: no
-    /// timer asks for a part or so soon. (Of an atomic that comes again soon, other causes are looked for first.)
+    /// Whether a READ or atomic is repeated because responses are missing; and at the responder's side, where none is:
+    /// no timer asks for a part or so soon. (Of an atomic that comes again soon, other causes are looked for first.)
     fn asks_for_responses(&self, request: &Request) -> bool {
         let Request { mark, psn, read, atomic, sight, .. } = *request;
         // Nobody who sees only one direction can tell whether a NAK had asked for it.
@@ -396,8 +397,8 @@ impl Story {
         run.cause == Cause::Nak && run.start == psn && run.repeats == 0 && run.next - run.start > 0
     }
 
-    /// Whether an answer behind the lost one may have told of it (IBTA 9.7.5.1.1: an implied NAK). Of one response where
-    /// nothing behind it was ever answered, only a timer tells.
+    /// Whether an answer behind the lost one may have told of it (IBTA 9.7.5.1.1: an implied NAK). Of one response
+    /// where nothing behind it was ever answered, only a timer tells.
     fn may_be_implied(&self, request: &Request) -> bool {
         request.psn != request.stamp.psn || self.acked.is_some_and(|acked| acked - request.psn > 0)
     }

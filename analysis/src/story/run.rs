@@ -76,9 +76,10 @@ impl Run {
         self.sending && self.cause == Cause::Nak && self.is_long() && self.repeats >= 2
     }
 
-    /// Whether an answer to the first sending was lost, once no more of them can come. Two answers that cover all of the
-    /// run are more than a request that had been lost would draw, so all of it had arrived. A responder that answers the
-    /// repeats one by one, and yet gave fewer answers than there were repeats and a first sending, has lost one.
+    /// Whether an answer to the first sending was lost, once no more of them can come. Two answers that cover all of
+    /// the run are more than a request that had been lost would draw, so all of it had arrived. A responder that
+    /// answers the repeats one by one, and yet gave fewer answers than there were repeats and a first sending, has lost
+    /// one.
     pub(crate) fn lost_its_answer(&self) -> bool {
         self.due && self.answers >= 2 && self.answers <= self.repeats && self.answers * 2 > self.repeats
     }

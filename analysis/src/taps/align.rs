@@ -20,9 +20,10 @@ type Odds = (u8, u64);
 
 /// For the groups of which tap `up` saw more copies than tap `down` those that went through, as many as `down` saw.
 ///
-/// `fixed` are the packets of `down` that leave no choice, with their indices at `up`. A network mostly keeps the order:
-/// the copy between those that the neighbours were is taken, but none that was sent too late to have arrived, and of
-/// several the one whose delay is most like the neighbours'. `known` is the difference of stamps before all this.
+/// `fixed` are the packets of `down` that leave no choice, with their indices at `up`. A network mostly keeps the
+/// order: the copy between those that the neighbours were is taken, but none that was sent too late to have arrived,
+/// and of several the one whose delay is most like the neighbours'. `known` is the difference of stamps before all
+/// this.
 pub(super) fn assign(
     up: &VecDeque<Sight>,
     down: &VecDeque<Sight>,
@@ -95,8 +96,8 @@ pub(super) fn assign(
     pairs
 }
 
-/// Pairs of as many copies of one packet: equal ones cannot be seen to overtake each other. By the stamps, since a capture
-/// on several processors may write its packets in another order than they passed.
+/// Pairs of as many copies of one packet: equal ones cannot be seen to overtake each other. By the stamps, since a
+/// capture on several processors may write its packets in another order than they passed.
 pub(super) fn in_step(
     up: &VecDeque<Sight>,
     mut ups: Vec<usize>,

@@ -77,11 +77,11 @@ pub(super) struct Offset {
 }
 
 impl Offset {
-    /// From the least difference (second less first) of packets that passed the first tap first, and the least difference
-    /// (first less second) of those that passed the second first.
+    /// From the least difference (second less first) of packets that passed the first tap first, and the least
+    /// difference (first less second) of those that passed the second first.
     ///
-    /// As NTP does (RFC 5905, 8): the sum is what both ways take at least, so the offset is half the difference, give or
-    /// take half the sum. A sum below zero is no pair of delays: a clock was set or drifted meanwhile.
+    /// As NTP does (RFC 5905, 8): the sum is what both ways take at least, so the offset is half the difference, give
+    /// or take half the sum. A sum below zero is no pair of delays: a clock was set or drifted meanwhile.
     pub(super) fn between(there: i64, back: i64) -> Option<Self> {
         let sum = there.checked_add(back)?;
         let uncertainty = u64::try_from(sum).ok()?.div_ceil(2);

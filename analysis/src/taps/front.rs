@@ -45,7 +45,8 @@ pub(super) struct Front {
 }
 
 impl Front {
-    /// A packet. What may be matched now goes into `ready`: it, and others that had to wait until it showed what they are.
+    /// A packet. What may be matched now goes into `ready`: it, and others that had to wait until it showed what they
+    /// are.
     pub(super) fn sift(&mut self, packet: &Packet, ready: &mut Vec<Packet>) {
         let key = Key::of(&packet.facts);
         if self.doubles.is_empty() {

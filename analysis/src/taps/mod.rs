@@ -1,8 +1,8 @@
 //! Several taps that saw the same traffic: what was lost between them, where, and how long the way took.
 //!
-//! Owns: which packet at one tap is which at another, the direction between two taps, losses, delays, clock offsets. May
-//! use: flow keys and places of packets, and what tells copies and doubles from repeats. The engines of the taps are apart
-//! and know nothing of this.
+//! Owns: which packet at one tap is which at another, the direction between two taps, losses, delays, clock offsets.
+//! May use: flow keys and places of packets, and what tells copies and doubles from repeats. The engines of the taps
+//! are apart and know nothing of this.
 //!
 //! A packet is known again by its flow, its kind, its PSN and what its AETH says, and of several copies as many went
 //! through as both taps saw: no clock has a say in how many were lost. Where a sender repeats and one copy is missing,
@@ -10,8 +10,9 @@
 //! clocks count there, never the clocks.
 //!
 //! A loss looks the same as a frame that a capture missed. Where the transport tells (a request that was acknowledged
-//! without ever being repeated), it is counted as missed. Of what nothing tells (datagrams, ACKs), a capture that missed
-//! packets where it shows, and where nothing was lost, is taken to have missed the rest as well, if that is about as much.
+//! without ever being repeated), it is counted as missed. Of what nothing tells (datagrams, ACKs), a capture that
+//! missed packets where it shows, and where nothing was lost, is taken to have missed the rest as well, if that is
+//! about as much.
 
 mod align;
 mod clock;

@@ -14,13 +14,13 @@ use crate::event::Packet;
 use crate::flow::Key;
 
 /// Packets of one flow at both taps that are kept before the older half is settled. A settled packet has seen at least
-/// this half pass: more than what a single flow has in flight on a published path (366,000 packets, 400G x 30 ms) is left
-/// to the order in which the taps are read, which follows their stamps.
+/// this half pass: more than what a single flow has in flight on a published path (366,000 packets, 400G x 30 ms) is
+/// left to the order in which the taps are read, which follows their stamps.
 const PATIENCE: usize = 1 << 16;
 /// Packets of all flows that are kept.
 const MOST: usize = 1 << 22;
-/// A capture that happens to begin within so few packets of the traffic's beginning, or to end so few before its end, is
-/// less likely than one that was there in time and did not get these packets.
+/// A capture that happens to begin within so few packets of the traffic's beginning, or to end so few before its end,
+/// is less likely than one that was there in time and did not get these packets.
 const EDGE: u64 = 16;
 /// Otherwise nothing is judged so close to where it begins or ends: more than delays vary, half of what 200 kB
 /// queued before 4 Mb/s take.
@@ -224,9 +224,9 @@ impl Pair {
                         self.alone(&mut window, side, Held { sight: *sight, copies, expected }, spans);
                     }
                     (Fate::Through { .. }, None) => {}
-                    (Fate::Twin, _) => {
+                    (Fate::Mirrored, _) => {
                         if let Some(alone) = self.alone_of(&window, side) {
-                            alone.twins += 1;
+                            alone.mirrored += 1;
                         }
                     }
                 }
@@ -253,7 +253,7 @@ impl Pair {
         for way in &mut self.ways {
             let count = doubles(way.src, way.dst);
             if let Some(alone) = way.alone.get_mut(side).filter(|_| count != 0) {
-                alone.twins += count;
+                alone.mirrored += count;
             }
         }
     }
@@ -304,8 +304,8 @@ impl Pair {
         }
     }
 
-    /// What tap `side` saw between two packets that both saw was lost. Where the other capture began in the midst of the
-    /// traffic, what a shorter way would have brought before its first frame may have passed before.
+    /// What tap `side` saw between two packets that both saw was lost. Where the other capture began in the midst of
+    /// the traffic, what a shorter way would have brought before its first frame may have passed before.
     fn lose_held(&mut self, window: &mut Window, side: usize, spans: [Span; 2]) {
         if window.edges.get(side).is_none_or(|edge| edge.count() == 0) {
             return;

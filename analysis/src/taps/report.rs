@@ -122,12 +122,13 @@ pub struct TapReport {
     pub damaged: u64,
     /// Received with a congestion mark that they had not been sent with.
     pub ce_marked: u64,
-    /// Received behind a packet that was sent later (RFC 4737), as `to` wrote them down. Of packets of which a copy was lost
-    /// it is not known.
+    /// Received behind a packet that was sent later (RFC 4737), as `to` wrote them down. Of packets of which a copy was
+    /// lost it is not known.
     pub reordered: u64,
     /// Seen by one tap before the other's first frame or after its last: not judged.
     pub outside: u64,
-    /// Flows seen at `from` of which `to` saw nothing, and their packets: lost altogether or on another way; not judged.
+    /// Flows seen at `from` of which `to` saw nothing, and their packets: lost altogether or on another way; not
+    /// judged.
     pub unseen_flows: u64,
     /// Their packets.
     pub unseen_packets: u64,
@@ -275,7 +276,7 @@ impl<'a> Course<'a> {
             outside: up.outside + down.outside,
             unseen_flows: up.unseen[0],
             unseen_packets: up.unseen[1],
-            mirror_copies: up.twins + down.twins,
+            mirror_copies: up.mirrored + down.mirrored,
             owd_ns: offset
                 .filter(|_| self.by != DirectionBy::Unknown && differences.count != 0)
                 .map(|o| spread(o.ahead)),
@@ -313,8 +314,8 @@ impl Leak {
     }
 
     /// Whether it explains what else only the other tap saw of a direction, of which nothing tells whether it arrived
-    /// (datagrams, ACKs, unreliable connections): nothing was lost where it would show, and these are missing hardly more
-    /// often than those that the capture is known to have missed.
+    /// (datagrams, ACKs, unreliable connections): nothing was lost where it would show, and these are missing hardly
+    /// more often than those that the capture is known to have missed.
     fn explains(&self, way: &Way, alone: &Alone) -> bool {
         let absent: u64 = alone.absent.iter().sum();
         let all = way.through - way.shown + absent;

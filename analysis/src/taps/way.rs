@@ -118,8 +118,8 @@ pub(super) struct Only {
     pub(super) proven: u64,
     /// With a bad ICRC, so that no packet of the other tap could be recognised in it.
     pub(super) damaged: u64,
-    /// Second sights of this tap itself.
-    pub(super) twins: u64,
+    /// Second sights of this tap itself, which a mirror made.
+    pub(super) mirrored: u64,
     /// Before the other capture began or after it ended.
     pub(super) outside: u64,
     /// Flows that the other tap saw nothing of, and their packets.
@@ -157,7 +157,7 @@ impl Only {
             missed: 0,
             proven: 0,
             damaged: 0,
-            twins: 0,
+            mirrored: 0,
             outside: 0,
             unseen: [0; 2],
             first: Vec::new(),
@@ -215,7 +215,8 @@ pub(super) struct Way {
     pub(super) marked: [u64; 2],
     /// Those damaged at the other tap only.
     pub(super) damaged: [u64; 2],
-    /// Those that the other tap saw behind one that this tap saw later, of packets that leave no doubt which copy is which.
+    /// Those that the other tap saw behind one that this tap saw later, of packets that leave no doubt which copy is
+    /// which.
     pub(super) reordered: [u64; 2],
     pub(super) alone: [Alone; 2],
     /// Whether requests and responses come twice at each tap, from two places; `None` where none is settled.

@@ -20,8 +20,8 @@ pub(super) enum Fate {
     Through { mate: usize, sure: bool },
     /// The other tap did not see this copy of it.
     Alone(Copies),
-    /// A second sight of the same frame by this tap itself.
-    Twin,
+    /// A second sight of the same frame by this tap itself, which a mirror made.
+    Mirrored,
 }
 
 /// What became of each packet, by tap.
@@ -103,8 +103,8 @@ impl Window {
         self.seen.get(side)?.get(index)
     }
 
-    /// The fate of every packet. `peer` tells of each tap whether it shows twice what this flow answers, `known` how far
-    /// both taps are apart where this flow does not.
+    /// The fate of every packet. `peer` tells of each tap whether it shows twice what this flow answers, `known` how
+    /// far both taps are apart where this flow does not.
     pub(super) fn fates(&mut self, peer: [Option<bool>; 2], known: impl FnOnce() -> Option<i64>) -> Fates {
         let mut order: Vec<(Identity, usize, usize)> = Vec::with_capacity(self.len());
         for (side, seen) in self.seen.iter().enumerate() {
@@ -119,36 +119,36 @@ impl Window {
         let fate = Fate::Alone(Copies { here: 1, there: 0 });
         let mut fates = [vec![fate; self.seen[0].len()], vec![fate; self.seen[1].len()]];
         for (side, (fates, peer)) in fates.iter_mut().zip(peer).enumerate() {
-            self.drop_copies(side, &mut groups, fates, peer);
+            self.drop_mirrored(side, &mut groups, fates, peer);
         }
         let apart = self.pair(groups, &mut fates, known);
         Fates { fates, apart }
     }
 
     /// Takes second sights of one frame out of the groups, where a mirror makes them.
-    fn drop_copies(&mut self, side: usize, groups: &mut [[Vec<usize>; 2]], fates: &mut [Fate], peer: Option<bool>) {
-        self.look_for_copies(side, groups);
+    fn drop_mirrored(&mut self, side: usize, groups: &mut [[Vec<usize>; 2]], fates: &mut [Fate], peer: Option<bool>) {
+        self.look_for_mirrored(side, groups);
         let Some(mirror) = self.mirrors.get(side).and_then(Option::as_deref) else { return };
         if !peer.unwrap_or_else(|| mirror.has_moved()) {
             return;
         }
         let went_on = mirror.went_on();
-        let is_copy = |index: usize| {
+        let is_mirrored = |index: usize| {
             self.sight(side, index).is_some_and(|s| s.glance == Glance::Moved || s.glance == Glance::Late && went_on)
         };
         for group in groups.iter_mut().filter_map(|group| group.get_mut(side)) {
             group.retain(|&index| {
-                let copy = is_copy(index);
-                if copy && let Some(fate) = fates.get_mut(index) {
-                    *fate = Fate::Twin;
+                let mirrored = is_mirrored(index);
+                if mirrored && let Some(fate) = fates.get_mut(index) {
+                    *fate = Fate::Mirrored;
                 }
-                !copy
+                !mirrored
             });
         }
     }
 
     /// Looks at what came since this was done last.
-    fn look_for_copies(&mut self, side: usize, groups: &[[Vec<usize>; 2]]) {
+    fn look_for_mirrored(&mut self, side: usize, groups: &[[Vec<usize>; 2]]) {
         let (Some(seen), Some(mirror)) = (self.seen.get_mut(side), self.mirrors.get_mut(side)) else { return };
         let Some(looked_at) = self.looked_at.get_mut(side) else { return };
         let places = |s: &Sight| s.turn > *looked_at && !s.damaged;
@@ -173,7 +173,7 @@ impl Window {
                 }
                 if let Some(mirror) = mirror {
                     let Sight { identity, place, numbered, .. } = *sight;
-                    // Whether it is a copy is judged by all of the window, not by what was known then.
+                    // Whether a mirror made it is judged by all of the window, not by what was known then.
                     (sight.glance, _) = mirror.add(Look { identity, at, place, numbered, again: again && numbered });
                 }
                 *looked_at = sight.turn;

@@ -7,8 +7,8 @@ use crate::engine::shard::Shard;
 
 /// Running sums over all flows. What copies add is taken off, as far as they are known for copies by now.
 ///
-/// They grow, with three exceptions: two flows that turn out to be one connection count once, packets that turn out to be
-/// copies do not count any more, and a flow that makes room takes its sums along.
+/// They grow, with three exceptions: two flows that turn out to be one connection count once, packets that turn out to
+/// be copies do not count any more, and a flow that makes room takes its sums along.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pulse {
     /// Connections; a flow without a peer is one.

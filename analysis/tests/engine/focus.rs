@@ -53,7 +53,8 @@ fn a_close_look_measures_closely() {
     // Sent at 10 and 20 us, acknowledged at 60 us.
     assert!((50_000 - 64..=50_500).contains(&exact.p99), "{exact:?}");
     assert_eq!(times(&close, 2), times(&coarse, 2));
-    // The sums are what they were: all messages of all flows, but for two of each pair that is known only by its answers.
+    // The sums are what they were: all messages of all flows, but for two of each pair that is known only by its
+    // answers.
     let all = ledger.totals().message_ns.unwrap();
     assert_eq!((all.count, all.max), (596, rough.max));
 }

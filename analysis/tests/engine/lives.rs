@@ -6,8 +6,8 @@ use rocetop_parsers::{Facts, Psn};
 
 use crate::kit::*;
 
-/// Clean lives of a connection, five seconds apart: each sends `count` messages from its own PSN on, of which `window` are
-/// out at a time. The MSN starts over with each.
+/// Clean lives of a connection, five seconds apart: each sends `count` messages from its own PSN on, of which `window`
+/// are out at a time. The MSN starts over with each.
 fn lives(starts: &[u32], count: u32, window: u32) -> Seen {
     let (out, back) = connection();
     let mut tap = Tap::default();

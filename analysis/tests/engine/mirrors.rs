@@ -271,7 +271,8 @@ fn brief_doubles_are_told_by_acknowledgements_and_interfaces() {
 fn what_is_asked_and_answered_again_is_no_double() {
     let (out, back) = connection();
     let mut tap = Tap::default();
-    // Four READs of eight responses, all of which are lost behind the tap and asked for again, and then READs that go well.
+    // Four READs of eight responses, all of which are lost behind the tap and asked for again, and then READs that go
+    // well.
     for round in [0, 0, 1, 2, 3, 4, 5, 6, 7] {
         for read in 0..4 {
             tap.now -= 9_000;

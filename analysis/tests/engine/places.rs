@@ -4,8 +4,8 @@ use rocetop_analysis::story::report::Recovery;
 
 use crate::kit::*;
 
-/// Ten losses before the tap, each with a NAK and a window of twenty sent again. `place` gives the interface and strand of
-/// files that a packet is seen at, by its number.
+/// Ten losses before the tap, each with a NAK and a window of twenty sent again. `place` gives the interface and strand
+/// of files that a packet is seen at, by its number.
 fn ten_losses(place: impl Fn(u32) -> (u32, u16)) -> Seen {
     let (out, back) = connection();
     let mut tap = Tap::default();
@@ -37,7 +37,8 @@ fn ten_losses(place: impl Fn(u32) -> (u32, u16)) -> Seen {
 
 #[test]
 fn what_was_lost_is_told_wherever_the_flow_goes_on() {
-    // 140 packets each: a link that failed between two of them, and in the middle of the fifth; and links that take turns.
+    // 140 packets each: a link that failed between two of them, and in the middle of the fifth; and links that take
+    // turns.
     let moves = |n: u32| (u32::from(n >= 700), 0);
     let amid = |n: u32| (u32::from(n >= 675), 0);
     let turns = |n: u32| (n * 7 / 3 % 2, 0);

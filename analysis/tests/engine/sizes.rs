@@ -96,8 +96,8 @@ fn messages_are_measured_by_their_psns() {
     assert_eq!((size.count, size.min, size.mean, size.max), (3, 8, (8 + 2148 + 65_536) / 3, 65_536));
 }
 
-/// READs of 64 packets, one after the other or `out` at a time; the first response comes 20 us after the last request, and
-/// the others 10 us apart.
+/// READs of 64 packets, one after the other or `out` at a time; the first response comes 20 us after the last request,
+/// and the others 10 us apart.
 fn long_reads(count: u32, out: u32) -> Seen {
     let (there, back) = connection();
     let mut tap = Tap::default();

@@ -276,7 +276,8 @@ fn one_packet_that_is_sent_again_is_no_habit() {
 
 #[test]
 fn what_no_nak_names_may_have_been_missed_by_the_capture() {
-    // In a window of 40, one packet is lost, and what comes behind it is dropped by the responder, whatever the capture saw.
+    // In a window of 40, one packet is lost, and what comes behind it is dropped by the responder, whatever the capture
+    // saw.
     let told = |losses: u32| {
         let mut steps = vec![(0, Step::Sent(99)), (1, Step::Ack(99))];
         for n in 0..losses {
@@ -334,7 +335,8 @@ fn answers_to_what_came_twice_keep_no_timer_from_running() {
 
 #[test]
 fn what_comes_right_after_its_nak_and_once_more_was_late() {
-    // 101 to 103 come late, 1 us behind their NAK; what that asks for comes 40 us later. Then there is no buffer for 103.
+    // 101 to 103 come late, 1 us behind their NAK; what that asks for comes 40 us later. Then there is no buffer for
+    // 103.
     let sent = |at: u64, psns: std::ops::Range<u32>| psns.zip(at..).map(|(p, at)| (at, Step::Sent(p)));
     let mut steps = vec![(0, Step::Sent(100)), (1, Step::Ack(100)), (2, Step::Sent(104)), (3, Step::Nak(101))];
     steps.extend(sent(4, 101..104));

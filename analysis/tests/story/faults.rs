@@ -37,8 +37,8 @@ impl Faults {
         self.few(&[]);
     }
 
-    /// All held but for these, which no more often than so many times did not: where several recoveries overlap, what is
-    /// seen can fit two of them.
+    /// All held but for these, which no more often than so many times did not: where several recoveries overlap, what
+    /// is seen can fit two of them.
     #[track_caller]
     pub(crate) fn few(self, known: &[(&str, u64)]) {
         let most = |what: &str| known.iter().find(|(known, _)| *known == what).map_or(0, |&(_, most)| most);

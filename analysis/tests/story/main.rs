@@ -1,5 +1,5 @@
-//! The story engine against a small exact model of one connection: the model knows what was lost, late and repeated, and
-//! the story must not say more than that, nor miss what a tap could see.
+//! The story engine against a small exact model of one connection: the model knows what was lost, late and repeated,
+//! and the story must not say more than that, nor miss what a tap could see.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod capture;

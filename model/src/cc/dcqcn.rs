@@ -1,8 +1,8 @@
 //! DCQCN (SYSTEMS C1, C2): Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015.
 //!
-//! The reaction point. A CNP cuts the rate by half of alpha, which remembers how often there were any; a timer and a byte
-//! counter then bring it back: five steps half of the way to where it was (fast recovery), then the target grows, slowly
-//! while only one of the two has gone on (additive), faster when both have (hyper increase).
+//! The reaction point. A CNP cuts the rate by half of alpha, which remembers how often there were any; a timer and a
+//! byte counter then bring it back: five steps half of the way to where it was (fast recovery), then the target grows,
+//! slowly while only one of the two has gone on (additive), faster when both have (hyper increase).
 //!
 //! Its fixed points are in `validate`: N flows at a bottleneck settle at the marking probability at which the fluid
 //! model's cuts and rises are in balance, and at the queue that RED then needs.
@@ -17,8 +17,8 @@ pub enum Variant {
     #[default]
     Paper,
     /// As the simulator published with HPCC (SIGCOMM 2019) has it: alpha follows its timer alone, by whether a CNP came
-    /// since the last; the first CNP only arms it; cuts are made at checks; no byte counter; one additive step, then the
-    /// hyper step without growth.
+    /// since the last; the first CNP only arms it; cuts are made at checks; no byte counter; one additive step, then
+    /// the hyper step without growth.
     Vendor {
         /// Time between two checks.
         check: Time,

@@ -1,8 +1,8 @@
 //! Control by the share of marked packets (SYSTEMS C8): DCTCP (SIGCOMM 2010; RFC 8257) on a queue pair's window.
 //!
 //! Once per round trip `alpha <- (1 - g) alpha + g F`, `F` the share of packets marked in it. The first mark of a round
-//! makes the window `1 - alpha/2` of what it was; a round without marks adds one packet, spread over its ACKs, while the
-//! window is what holds the sender back.
+//! makes the window `1 - alpha/2` of what it was; a round without marks adds one packet, spread over its ACKs, while
+//! the window is what holds the sender back.
 
 use super::{Ack, Algorithm, Loss, Path, full};
 use crate::units::{Bytes, Rate, Time};
@@ -21,7 +21,8 @@ pub struct Settings {
 crate::scenario::knobs!(Settings { g, increase, start });
 
 impl Default for Settings {
-    /// g = 1/16 (RFC 8257, 4.2), one packet per round trip; a first window that fills the path, as a NIC begins at line rate.
+    /// g = 1/16 (RFC 8257, 4.2), one packet per round trip; a first window that fills the path, as a NIC begins at line
+    /// rate.
     fn default() -> Self {
         Self { g: 1.0 / 16.0, increase: 1.0, start: None }
     }

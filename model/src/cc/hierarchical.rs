@@ -1,24 +1,26 @@
 //! Control by congestion domain (SYSTEMS C5).
 //!
-//! A path's tiers are domains, and a queue pair has a rate for each; it sends at the lowest of them. Receivers measure by
-//! domain the share `P` of packets that its switches marked in a window, and tell the sender when that is above the
+//! A path's tiers are domains, and a queue pair has a rate for each; it sends at the lowest of them. Receivers measure
+//! by domain the share `P` of packets that its switches marked in a window, and tell the sender when that is above the
 //! domain's threshold `T_d` ([`super::Domains`]). The domain's rate then becomes `R (1 - alpha P)`, with a high alpha
-//! near the hosts, where a queue belongs to few flows, and a low one far from them, where many flows meet and each should
-//! give a little. A domain that has been silent for a time rises, each time by a part of what the path holds: long fast
-//! paths rise faster.
+//! near the hosts, where a queue belongs to few flows, and a low one far from them, where many flows meet and each
+//! should give a little. A domain that has been silent for a time rises, each time by a part of what the path holds:
+//! long fast paths rise faster.
 //!
-//! The published description gives no figures, and does not say what the global threshold `T_g` does, but that it is far
-//! below `T_d`. Here it is what calm means: when more than `T_g` of all packets came marked, wherever that was, no rate rises.
-//! Between the two thresholds rates stand still, and nobody sends CNPs.
+//! The published description gives no figures, and does not say what the global threshold `T_g` does, but that it is
+//! far below `T_d`. Here it is what calm means: when more than `T_g` of all packets came marked, wherever that was, no
+//! rate rises. Between the two thresholds rates stand still, and nobody sends CNPs.
 //!
-//! Both shares can only be told from enough packets. One of the five that a queue pair of 3 Gb/s gets through in 50 us is a
-//! fifth when marked, above any sensible `T_d`: noise would then send CNPs that the description does not mean. And of
-//! twenty packets half the time none is marked where three in a hundred are: rates would go on rising far above `T_g`. So a
-//! receiver takes its share over a sample, or until the answer is certain: in a storm, where all are marked, after a tenth of that.
-//! A sender takes its own over a longer window, and knows before its end when there are too many.
+//! Both shares can only be told from enough packets. One of the five that a queue pair of 3 Gb/s gets through in 50 us
+//! is a fifth when marked, above any sensible `T_d`: noise would then send CNPs that the description does not mean. And
+//! of twenty packets half the time none is marked where three in a hundred are: rates would go on rising far above
+//! `T_g`. So a receiver takes its share over a sample, or until the answer is certain: in a storm, where all are
+//! marked, after a tenth of that. A sender takes its own over a longer window, and knows before its end when there are
+//! too many.
 //!
-//! What stands still does not stay for ever. The sum of the rates is a little above what the port can send, the queue adds up the
-//! difference, and only a CNP takes it back. Each cut is `alpha P R`, so their number follows the slope: `validate` has it.
+//! What stands still does not stay for ever. The sum of the rates is a little above what the port can send, the queue
+//! adds up the difference, and only a CNP takes it back. Each cut is `alpha P R`, so their number follows the slope:
+//! `validate` has it.
 
 use super::{Ack, Algorithm, Cnp, DOMAINS, Domains, Feedback, Loss, Path, above, domain, rate};
 use crate::units::{Rate, Time};
@@ -46,13 +48,15 @@ pub struct Settings {
     pub least: Rate,
 }
 
-crate::scenario::knobs!(Settings { alpha, above_ppm, global_ppm, window > 0, sample > 0, global_window > 0, quiet > 0, gain, least > 0 });
+crate::scenario::knobs!(Settings {
+    alpha, above_ppm, global_ppm, window > 0, sample > 0, global_window > 0, quiet > 0, gain, least > 0
+});
 
 impl Default for Settings {
     /// All declared, none published: alpha 1/2, 1/4, 1/8 from the leaf on; a tenth of packets against a hundredth,
-    /// told from fifty packets; windows of 50 us and 55 us of silence, as DCQCN's timers are (SIGCOMM 2015), ten windows for
-    /// calm; a 1024th of what the path holds, the slowest slope that fills the ports of `validate`'s storm within 60 ms; a
-    /// thousandth of 100 Gb/s.
+    /// told from fifty packets; windows of 50 us and 55 us of silence, as DCQCN's timers are (SIGCOMM 2015), ten
+    /// windows for calm; a 1024th of what the path holds, the slowest slope that fills the ports of `validate`'s storm
+    /// within 60 ms; a thousandth of 100 Gb/s.
     fn default() -> Self {
         Self {
             alpha: [0.5, 0.25, 0.125],

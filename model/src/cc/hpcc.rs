@@ -1,8 +1,8 @@
 //! Control by telemetry: HPCC (SIGCOMM 2019, algorithm 1).
 //!
-//! Every switch on the way writes into every packet how long its queue is and how much it has sent; the ACK brings it back
-//! ([`crate::cc::Telemetry`]). From two ACKs the sender knows what each link carries and holds, and sets its window so that
-//! the busiest one carries `eta` of its rate.
+//! Every switch on the way writes into every packet how long its queue is and how much it has sent; the ACK brings it
+//! back ([`crate::cc::Telemetry`]). From two ACKs the sender knows what each link carries and holds, and sets its
+//! window so that the busiest one carries `eta` of its rate.
 
 use super::{Ack, Algorithm, Feedback, Path, Telemetry, rate};
 use crate::units::{Bytes, Rate, Time};
@@ -128,8 +128,8 @@ impl Algorithm for Hpcc {
         rate(self.window * 8.0 * Time::SECOND.0 as f64 / self.rtt, self.line)
     }
 
-    /// A packet may go while less than the window is on its way: the last one may reach beyond (as the authors' simulator
-    /// has it). Otherwise a window of less than two packets would count as one.
+    /// A packet may go while less than the window is on its way: the last one may reach beyond (as the authors'
+    /// simulator has it). Otherwise a window of less than two packets would count as one.
     fn window(&self) -> Option<Bytes> {
         let packets = (self.window as u64).div_ceil(u64::from(self.mtu.max(1)));
         Some(Bytes(packets.max(1) * u64::from(self.mtu.max(1))))

@@ -1,12 +1,12 @@
 //! Congestion control: how fast a queue pair may send, one file an algorithm.
 //!
-//! An algorithm is a small state machine that the sending NIC tells what it sees ([`Algorithm`]) and asks for a rate and a
-//! window. It knows no packets, no queues and no other flow. It has at most one deadline of its own; before the NIC tells
-//! or asks it anything at time `t`, it has called [`Algorithm::on_timer`] for every deadline up to `t`, in order, so that
-//! no timer needs an event and none is late.
+//! An algorithm is a small state machine that the sending NIC tells what it sees ([`Algorithm`]) and asks for a rate
+//! and a window. It knows no packets, no queues and no other flow. It has at most one deadline of its own; before the
+//! NIC tells or asks it anything at time `t`, it has called [`Algorithm::on_timer`] for every deadline up to `t`, in
+//! order, so that no timer needs an event and none is late.
 //!
-//! To add one: a file with its `Settings` (the published defaults, each with its source; `scenario::knobs` names them) and
-//! its state, and one line in the list below (`algorithms!`). It inherits the tests at the end of this file.
+//! To add one: a file with its `Settings` (the published defaults, each with its source; `scenario::knobs` names them)
+//! and its state, and one line in the list below (`algorithms!`). It inherits the tests at the end of this file.
 
 pub mod dcqcn;
 pub mod dctcp;
@@ -91,8 +91,8 @@ pub struct Cnp {
     pub now: Time,
     /// The tier of the switch that marked the packet it answers to, or that made it (SYSTEMS C5, C16).
     pub tier: u8,
-    /// The share of packets that this tier marked, in parts of a million, where receivers measure it ([`Domains`]); else a
-    /// million: the one packet it answers to.
+    /// The share of packets that this tier marked, in parts of a million, where receivers measure it ([`Domains`]);
+    /// else a million: the one packet it answers to.
     pub share_ppm: u32,
 }
 
@@ -119,9 +119,10 @@ pub struct Feedback {
 /// Tiers that are told apart as congestion domains: leaf, spine, and all above.
 pub const DOMAINS: usize = 3;
 
-/// How receivers measure congestion domains (SYSTEMS C5): over a window they count a queue pair's packets and those that each
-/// tier marked, and send one CNP for each tier whose share is above its threshold. A window ends when its time is over and
-/// its packets can tell: there are enough of them, or a tier has marked more than the threshold allows for that many.
+/// How receivers measure congestion domains (SYSTEMS C5): over a window they count a queue pair's packets and those
+/// that each tier marked, and send one CNP for each tier whose share is above its threshold. A window ends when its
+/// time is over and its packets can tell: there are enough of them, or a tier has marked more than the threshold allows
+/// for that many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Domains {
     /// The window, at least.

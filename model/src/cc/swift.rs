@@ -1,9 +1,9 @@
 //! Control by delay against a target: Swift (SIGCOMM 2020).
 //!
-//! The target is a base, a share for every hop, and more for small windows: many flows at one port have small windows, and
-//! a longer queue among them is no harm. Below the target a window grows by `ai` packets a round trip; above it, it shrinks
-//! at most once a round trip, by how far the delay is above, `max_mdf` at most. A window below one packet is a pause
-//! between packets.
+//! The target is a base, a share for every hop, and more for small windows: many flows at one port have small windows,
+//! and a longer queue among them is no harm. Below the target a window grows by `ai` packets a round trip; above it, it
+//! shrinks at most once a round trip, by how far the delay is above, `max_mdf` at most. A window below one packet is a
+//! pause between packets.
 
 use super::{Ack, Algorithm, Loss, Path, full, rate};
 use crate::units::{Bytes, Rate, Time};
@@ -36,7 +36,9 @@ pub struct Settings {
     pub start: Option<f64>,
 }
 
-crate::scenario::knobs!(Settings { base > 0, per_hop, range, small > 0, large > 0, ai, b, max_mdf, least > 0, patience, start });
+crate::scenario::knobs!(Settings {
+    base > 0, per_hop, range, small > 0, large > 0, ai, b, max_mdf, least > 0, patience, start
+});
 
 impl Default for Settings {
     /// One packet a round trip, b .8, max_mdf .5, a base of 25 us and scaling between .1 and 100 packets, as the public

@@ -1,9 +1,9 @@
 //! Control by the round trip's gradient: TIMELY (SIGCOMM 2015, algorithm 1).
 //!
-//! It judges once a segment. The difference of two round trips is smoothed and divided by the shortest one there can be.
-//! Below `low` the rate rises whatever the gradient, above `high` it falls whatever the gradient; between them the gradient
-//! decides. Nothing in it knows what share is fair: flows that start apart stay apart (Zhu et al., "ECN or Delay",
-//! CoNEXT 2016).
+//! It judges once a segment. The difference of two round trips is smoothed and divided by the shortest one there can
+//! be. Below `low` the rate rises whatever the gradient, above `high` it falls whatever the gradient; between them the
+//! gradient decides. Nothing in it knows what share is fair: flows that start apart stay apart (Zhu et al., "ECN or
+//! Delay", CoNEXT 2016).
 
 use super::{Ack, Algorithm, Path, rate};
 use crate::units::{Bytes, Rate, Time};

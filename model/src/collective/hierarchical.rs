@@ -1,5 +1,5 @@
-//! All-reduce in stages (SYSTEMS J1): reduce-scatter inside each server, a ring across servers for each GPU's part, all-gather
-//! inside. What crosses the network is an nth of the data for each of a server's n GPUs, on n rails at once.
+//! All-reduce in stages (SYSTEMS J1): reduce-scatter inside each server, a ring across servers for each GPU's part,
+//! all-gather inside. What crosses the network is an nth of the data for each of a server's n GPUs, on n rails at once.
 
 use super::Job;
 use crate::units::{Bytes, Rate, Time};

@@ -1,8 +1,9 @@
 //! Collectives: what many ranks do together, as flows that wait for one another; one file a kind (SYSTEMS J1).
 //!
-//! A [`Job`] adds steps to a workload. In a step some ranks send to others, each once everything has arrived that it must
-//! have seen; [`Job::compute`] lets time pass between. What a rank must have seen goes on from step to step, so collectives
-//! and compute gaps follow one another as they are called, rank by rank, and no rank waits for one that it does not depend on.
+//! A [`Job`] adds steps to a workload. In a step some ranks send to others, each once everything has arrived that it
+//! must have seen; [`Job::compute`] lets time pass between. What a rank must have seen goes on from step to step, so
+//! collectives and compute gaps follow one another as they are called, rank by rank, and no rank waits for one that it
+//! does not depend on.
 //!
 //! To add a kind: one file with a function that plays its steps, one row in [`KINDS`].
 
@@ -175,8 +176,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Plays something for each piece of the data. A piece depends on what was seen before the first, and on nothing of the
-    /// others; afterwards a rank has seen all of them.
+    /// Plays something for each piece of the data. A piece depends on what was seen before the first, and on nothing of
+    /// the others; afterwards a rank has seen all of them.
     fn pieces(&mut self, bytes: Bytes, play: impl Fn(&mut Self, Bytes)) {
         let count = self.shape.pieces.clamp(1, 1_024);
         let before = self.ready.clone();
@@ -196,8 +197,8 @@ impl<'a> Job<'a> {
         self.ready = after;
     }
 
-    /// Plays a step; the flows in the order of `sends`. A rank that is not there, or that would send to its own host, is
-    /// left out.
+    /// Plays a step; the flows in the order of `sends`. A rank that is not there, or that would send to its own host,
+    /// is left out.
     pub fn step(&mut self, sends: &[Send]) -> Vec<FlowId> {
         let mut flows = Vec::new();
         let mut arrived: Vec<(usize, FlowId)> = Vec::new();

@@ -130,7 +130,8 @@ fn stages_inside_a_server_take_time_and_not_the_network() {
     };
     let (fast, sent) = with(Some(Rate::gbps(3_600)));
     let (slow, _) = with(None);
-    // Half of the data on each rail among four: 2 x 3/4 x 4 MB each, with headers and ACKs, and two stages of half of it inside.
+    // Half of the data on each rail among four: 2 x 3/4 x 4 MB each, with headers and ACKs, and two stages of half of
+    // it inside.
     assert!(sent.iter().all(|sent| (6_000_000..6_300_000).contains(sent)), "{sent:?}");
     let floor = LINE.time_for(Bytes(6_000_000)) + Rate::gbps(3_600).time_for(Bytes(4_000_000)) + Time::us(12);
     // Headers take two in a hundred, and so do ACKs, which share the cable with what goes the other way.

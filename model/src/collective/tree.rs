@@ -1,6 +1,6 @@
-//! All-reduce by a binary tree: sums go up to the root, the result comes down; logarithmic in the number of ranks where a
-//! ring is linear. In pieces, so that all levels work at once. An inner rank receives every byte twice on its way up, so a
-//! link carries more than a ring's: trees win on latency, rings on bandwidth.
+//! All-reduce by a binary tree: sums go up to the root, the result comes down; logarithmic in the number of ranks where
+//! a ring is linear. In pieces, so that all levels work at once. An inner rank receives every byte twice on its way up,
+//! so a link carries more than a ring's: trees win on latency, rings on bandwidth.
 
 use super::{Job, Send};
 use crate::units::Bytes;

@@ -1,9 +1,10 @@
 //! SYSTEMS F11: over 3,000 km a pause comes 15 ms late, and headroom must hold a whole round trip.
 //!
-//! A switch that says stop goes on receiving what is on the cable, and what is sent until the pause has arrived: rate times
-//! round trip, at 400G 1.5 GB, half of it sent while the pause travels. With that much headroom nothing is lost; with the
-//! headroom of a data hall the same incast loses frames. Set-up: two sites, one trunk of 15 ms, three senders to one receiver
-//! at the other site; scaled down to hosts of 10G and a trunk of 30G (112.5 MB for a round trip); packets.
+//! A switch that says stop goes on receiving what is on the cable, and what is sent until the pause has arrived: rate
+//! times round trip, at 400G 1.5 GB, half of it sent while the pause travels. With that much headroom nothing is lost;
+//! with the headroom of a data hall the same incast loses frames. Set-up: two sites, one trunk of 15 ms, three senders
+//! to one receiver at the other site; scaled down to hosts of 10G and a trunk of 30G (112.5 MB for a round trip);
+//! packets.
 
 use super::{Effect, Error, Found};
 use crate::engine::{Settings, Simulation, Totals};
@@ -47,7 +48,8 @@ fn run() -> Result<Found, Error> {
     let enough = play(Headroom::Exact { percent: 100 })?;
     let hall = play(Headroom::Fixed(Bytes(100_000)))?;
     let text = format!(
-        "400G: {} MB in flight in a round trip, {} MB while a pause travels; drops with headroom for it {}, with a hall's {}",
+        "400G: {} MB in flight in a round trip, {} MB while a pause travels; drops with headroom for it {}, with a \
+        hall's {}",
         flight.0 / 1_000_000,
         late.0 / 1_000_000,
         enough.drops,

@@ -1,10 +1,10 @@
 //! SYSTEMS F12: 4 KB or 9,000 B at distance.
 //!
-//! Larger frames carry less header. A frame is lost when one of its bits is wrong, so losses for each byte are as many with
-//! either size, and with go-back-N each of them costs what is in flight: a round trip at full rate, whatever the frame. So
-//! over distance bit errors decide, and the frame size hardly does; the larger one keeps its lead in headers. (Where only what is
-//! missing is sent again, a loss costs a frame, and large ones lose more.) Set-up: two hosts 3,000 km apart at 10G, 125 MB,
-//! go-back-N, one wrong bit in 2.5 x 10^8 on the trunk, three seeds; packets.
+//! Larger frames carry less header. A frame is lost when one of its bits is wrong, so losses for each byte are as many
+//! with either size, and with go-back-N each of them costs what is in flight: a round trip at full rate, whatever the
+//! frame. So over distance bit errors decide, and the frame size hardly does; the larger one keeps its lead in headers.
+//! (Where only what is missing is sent again, a loss costs a frame, and large ones lose more.) Set-up: two hosts 3,000
+//! km apart at 10G, 125 MB, go-back-N, one wrong bit in 2.5 x 10^8 on the trunk, three seeds; packets.
 
 use super::{Effect, Error, Found};
 use crate::engine::faults::{Fault, What};

@@ -1,10 +1,10 @@
 //! SYSTEMS J2: one NIC that is 5% slower makes the whole job slower; so does a throttled optic.
 //!
-//! In a ring every byte passes every rank, and every step waits for the one before: the slowest link sets the pace of all,
-//! but for the cables' latency, which a link that is always busy hides. A
-//! job that computes for a part of its time loses that much less. Set-up: 32 hosts of 100G on a rail-optimised fabric, ring
-//! all-reduce of 320 MB, compute gaps as long as the all-reduce, three steps; one NIC at 95G, or one leaf's uplink optic at 86G
-//! with all traffic of its rail on it; fluid.
+//! In a ring every byte passes every rank, and every step waits for the one before: the slowest link sets the pace of
+//! all, but for the cables' latency, which a link that is always busy hides. A job that computes for a part of its time
+//! loses that much less. Set-up: 32 hosts of 100G on a rail-optimised fabric, ring all-reduce of 320 MB, compute gaps
+//! as long as the all-reduce, three steps; one NIC at 95G, or one leaf's uplink optic at 86G with all traffic of its
+//! rail on it; fluid.
 
 use super::{Effect, Error, Found};
 use crate::collective::{Job, ring};
@@ -58,8 +58,8 @@ fn run() -> Result<Found, Error> {
     let (busy, half) = (longer(&nic, Time::ns(1))?, longer(&nic, gap)?);
     let (optic_busy, optic_half) = (longer(&optic, Time::ns(1))?, longer(&optic, gap)?);
     let text = format!(
-        "one NIC of 32 at 95%: the job takes {busy:.1}% longer, {half:.1}% when it computes half of the time; one optic at \
-         86%: {optic_busy:.1}% and {optic_half:.1}%"
+        "one NIC of 32 at 95%: the job takes {busy:.1}% longer, {half:.1}% when it computes half of the time; one \
+         optic at 86%: {optic_busy:.1}% and {optic_half:.1}%"
     );
     let holds = (3.0..5.3).contains(&busy) && half < busy && half > 1.5 && (6.0..9.0).contains(&optic_half);
     Ok(Found { text, holds: holds && optic_busy > optic_half })

@@ -1,7 +1,8 @@
-//! Published effects reproduced, one file an effect, named after its row of practice (R2: a routing row, F11: a fabric row).
+//! Published effects reproduced, one file an effect, named after its row of practice (R2: a routing row, F11: a fabric
+//! row).
 //!
-//! A file's doc comment is the mechanism; its run gives the size that the model finds in the set-up described there, and
-//! whether the published direction holds. Sizes are of that set-up and of no other.
+//! A file's doc comment is the mechanism; its run gives the size that the model finds in the set-up described there,
+//! and whether the published direction holds. Sizes are of that set-up and of no other.
 
 mod f11_long_haul;
 mod f12_mtu;

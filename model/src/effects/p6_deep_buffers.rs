@@ -1,10 +1,11 @@
-//! SYSTEMS P6: spines with deep buffers do not pause leaves, even without congestion control and with several leaves pausing.
+//! SYSTEMS P6: spines with deep buffers do not pause leaves, even without congestion control and with several leaves
+//! pausing.
 //!
-//! Leaves whose hosts are the goal of an incast fill, and pause their spines. A spine with a usual buffer soon has to pass the
-//! pause on to every leaf that sends it anything, innocent flows included (one that has ways of its own hardly notices). A deep
-//! buffer takes the whole burst in, and nobody above or beside notices. Set-up: 8 racks of 4 hosts, 4 spines, 100G, no
-//! congestion control, incasts of eight to one in four racks, 2 MB each, and a flow of 2 MB between idle hosts of two racks;
-//! spines with 0.5 MB and with 64 MB a port; packets.
+//! Leaves whose hosts are the goal of an incast fill, and pause their spines. A spine with a usual buffer soon has to
+//! pass the pause on to every leaf that sends it anything, innocent flows included (one that has ways of its own hardly
+//! notices). A deep buffer takes the whole burst in, and nobody above or beside notices. Set-up: 8 racks of 4 hosts, 4
+//! spines, 100G, no congestion control, incasts of eight to one in four racks, 2 MB each, and a flow of 2 MB between
+//! idle hosts of two racks; spines with 0.5 MB and with 64 MB a port; packets.
 
 use super::{Effect, Error, Found};
 use crate::engine::{Settings, Simulation, Status};
@@ -15,7 +16,8 @@ use crate::workload::{Flow, Workload, pattern};
 
 pub(super) const EFFECT: Effect = Effect {
     name: "p6_deep_buffers",
-    claim: "deep-buffer spines never send persistent PFC upstream, with congestion control off and several leaves pausing",
+    claim: "deep-buffer spines never send persistent PFC upstream, with congestion control off and several leaves \
+        pausing",
     run,
 };
 
@@ -62,8 +64,8 @@ fn run() -> Result<Found, Error> {
     let (to_usual, by_usual, held_up) = play(Bytes(500_000))?;
     let (to_deep, by_deep, free) = play(Bytes(64_000_000))?;
     let text = format!(
-        "pauses obeyed by spines and sent by them: {to_usual} and {by_usual} with 0.5 MB a port, {to_deep} and {by_deep} with \
-         64 MB; a flow that has no part in it takes {held_up} and {free}"
+        "pauses obeyed by spines and sent by them: {to_usual} and {by_usual} with 0.5 MB a port, {to_deep} and \
+         {by_deep} with 64 MB; a flow that has no part in it takes {held_up} and {free}"
     );
     Ok(Found { text, holds: to_usual > 0 && by_usual > 0 && to_deep > 0 && by_deep == 0 })
 }

@@ -1,11 +1,11 @@
 //! SYSTEMS R2: path pinning suffers when racks are used in part.
 //!
-//! The uplink is chosen by the destination's place below its leaf. In a job that fills its racks every host talks to the
-//! host of the same place in the next rack, so the flows of a leaf have all places, and every uplink has one flow. In a job that
-//! got three hosts of four in each rack, wherever they were free, the partners of a rack stand in two others and at any
-//! place: some uplinks get several flows and others none. A ring goes as fast as its slowest flow. Set-up: 16 racks of 16
-//! hosts, 16 spines, all 100G; one step of the data-parallel rings of model-parallel groups of 16 ranks, so that partners are 16
-//! ranks apart; fluid; ten draws of the racks' free hosts.
+//! The uplink is chosen by the destination's place below its leaf. In a job that fills its racks every host talks to
+//! the host of the same place in the next rack, so the flows of a leaf have all places, and every uplink has one flow.
+//! In a job that got three hosts of four in each rack, wherever they were free, the partners of a rack stand in two
+//! others and at any place: some uplinks get several flows and others none. A ring goes as fast as its slowest flow.
+//! Set-up: 16 racks of 16 hosts, 16 spines, all 100G; one step of the data-parallel rings of model-parallel groups of
+//! 16 ranks, so that partners are 16 ranks apart; fluid; ten draws of the racks' free hosts.
 
 use super::{Effect, Error, Found};
 use crate::fluid::{self, Settings};

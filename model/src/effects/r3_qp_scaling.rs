@@ -1,11 +1,11 @@
 //! SYSTEMS R3: E-ECMP with several queue pairs; messages in turns beat messages split.
 //!
-//! With one queue pair between two hosts a collective has few flows, and where two of them meet on an uplink both are halved.
-//! Hashing the queue pair and using many of them spreads the same bytes over many ways. Whether messages are split or take
-//! turns, the ways are as even; but a part of a message is a message, with packets that are not full, headers and ACKs of its
-//! own, and the whole has come only when the part on the worst way has. Set-up: 8 racks of 8 hosts, 8 spines, all 100G; on
-//! each rail a ring over the racks passes 64 messages of 16 KiB, eight under way at a time, in two rounds; packets of 4 KiB,
-//! an ACK each, 16 queue pairs, four seeds.
+//! With one queue pair between two hosts a collective has few flows, and where two of them meet on an uplink both are
+//! halved. Hashing the queue pair and using many of them spreads the same bytes over many ways. Whether messages are
+//! split or take turns, the ways are as even; but a part of a message is a message, with packets that are not full,
+//! headers and ACKs of its own, and the whole has come only when the part on the worst way has. Set-up: 8 racks of 8
+//! hosts, 8 spines, all 100G; on each rail a ring over the racks passes 64 messages of 16 KiB, eight under way at a
+//! time, in two rounds; packets of 4 KiB, an ACK each, 16 queue pairs, four seeds.
 
 use super::{Effect, Error, Found};
 use crate::engine::{Settings, Simulation, Status};

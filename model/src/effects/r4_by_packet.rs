@@ -1,10 +1,10 @@
 //! SYSTEMS R4: a CRC-32 over addresses, queue pair and PSN fills links evenly, and reorders.
 //!
-//! The PSN changes with every packet, so each packet of a queue pair goes another way, and with many packets every uplink carries
-//! the same. Ways are not equally long at every moment: packets overtake one another, and a receiver that wants them in
-//! order takes an overtaken packet for lost, asks again, and the sender goes back. Without a NIC that places packets out of order
-//! the evenness is paid for with repeats. Set-up: 4 racks of 8 hosts, 8 spines, 100G, a permutation of 2 MB, packets;
-//! evenness is the mean load of a leaf's uplinks over that of its fullest.
+//! The PSN changes with every packet, so each packet of a queue pair goes another way, and with many packets every
+//! uplink carries the same. Ways are not equally long at every moment: packets overtake one another, and a receiver
+//! that wants them in order takes an overtaken packet for lost, asks again, and the sender goes back. Without a NIC
+//! that places packets out of order the evenness is paid for with repeats. Set-up: 4 racks of 8 hosts, 8 spines, 100G,
+//! a permutation of 2 MB, packets; evenness is the mean load of a leaf's uplinks over that of its fullest.
 
 use super::{Effect, Error, Found};
 use crate::engine::{Settings, Simulation, Totals};

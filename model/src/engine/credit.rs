@@ -1,13 +1,13 @@
 //! Links by credits (SYSTEMS C13): a sender may send only what the receiver has granted, as on an InfiniBand link.
 //!
-//! A switch whose [`crate::switch::Buffer`] says so grants each port and lossless priority its headroom, and takes nothing for
-//! it from the shared pool. A frame that is sent uses some of the grant up until it has left the switch. That is told by a
-//! frame of its own as soon as it is worth half a full frame, or as the other end might stand still for want of it: so data
-//! are told of one by one, and ACKs by the dozen. It carries a total, as InfiniBand's do (IBTA 7.9), so that the
-//! next one makes good a lost one; a frame that is lost on the cable gives back what it used. Where less than a full
-//! frame's worth is left, the priority stands still: nothing is ever dropped or paused, and the rate is at most the grant
-//! in the time that a credit takes to come round. Hosts take what comes and grant without limit, as they never pause
-//! either.
+//! A switch whose [`crate::switch::Buffer`] says so grants each port and lossless priority its headroom, and takes
+//! nothing for it from the shared pool. A frame that is sent uses some of the grant up until it has left the switch.
+//! That is told by a frame of its own as soon as it is worth half a full frame, or as the other end might stand still
+//! for want of it: so data are told of one by one, and ACKs by the dozen. It carries a total, as InfiniBand's do (IBTA
+//! 7.9), so that the next one makes good a lost one; a frame that is lost on the cable gives back what it used. Where
+//! less than a full frame's worth is left, the priority stands still: nothing is ever dropped or paused, and the rate
+//! is at most the grant in the time that a credit takes to come round. Hosts take what comes and grant without limit,
+//! as they never pause either.
 //!
 //! Taps do not see credits: they belong to the link, and captures of such links do not have them.
 
@@ -208,8 +208,8 @@ impl State {
         }
     }
 
-    /// A cable is cut or mended: what may be forgotten of PFC at one of its ends. Credits are no news that a cut takes away:
-    /// they are said again.
+    /// A cable is cut or mended: what may be forgotten of PFC at one of its ends. Credits are no news that a cut takes
+    /// away: they are said again.
     pub(super) fn recall(&mut self, end: PortId) -> Priorities {
         let lossless = self.settings.switch.lossless;
         if self.credits.grant(end).is_some() {

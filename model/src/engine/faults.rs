@@ -1,9 +1,9 @@
 //! What goes wrong on cables, and what routers learn of it: cuts, flaps, bit errors, throttles, and failover by BFD.
 //!
-//! A cut cable swallows what arrives by it from then on, PFC frames too; both its ports forget the pauses they were told.
-//! Switches go on sending into it until their BFD session has missed its packets (SYSTEMS R8), and then take every way that
-//! leads only there out of use; a flap that is shorter is never noticed. Bit errors break frames by their length, and a
-//! broken frame is gone.
+//! A cut cable swallows what arrives by it from then on, PFC frames too; both its ports forget the pauses they were
+//! told. Switches go on sending into it until their BFD session has missed its packets (SYSTEMS R8), and then take
+//! every way that leads only there out of use; a flap that is shorter is never noticed. Bit errors break frames by
+//! their length, and a broken frame is gone.
 
 use super::State;
 use super::event::{Event, Kind};

@@ -286,8 +286,8 @@ pub enum Status {
     Running,
     /// Every flow has arrived and is acknowledged.
     Done,
-    /// Nothing will happen any more, and some flows have not arrived: their queue pairs broke, they wait for such, or they
-    /// would begin after the end of the clock.
+    /// Nothing will happen any more, and some flows have not arrived: their queue pairs broke, they wait for such, or
+    /// they would begin after the end of the clock.
     Stuck,
     /// Nothing will happen any more, and a circle of paused queues holds frames for ever (`Simulation::deadlocks`).
     Deadlock,
@@ -323,8 +323,8 @@ impl Simulation {
         self.status
     }
 
-    /// After the last flow: plays on up to time `until`, but no more than `most` events, as long as a frame is on its way:
-    /// repeats, CNPs and pauses that nobody waits for. Whether all have come to their end.
+    /// After the last flow: plays on up to time `until`, but no more than `most` events, as long as a frame is on its
+    /// way: repeats, CNPs and pauses that nobody waits for. Whether all have come to their end.
     pub fn settle(&mut self, until: Time, most: u64) -> bool {
         let state = &mut self.state;
         for _ in 0..most {

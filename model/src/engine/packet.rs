@@ -74,7 +74,8 @@ pub(crate) struct Packet {
     /// Payload bytes; in an ACK, how many packets it speaks for, and, sixteen bits up, how many of those were marked;
     /// in a CNP, the share of marked packets in parts of a million.
     pub(crate) payload: u32,
-    /// In an ACK or NAK, how many messages the receiver has taken (IBTA 9.3.5); in a CNP, the number of the node that made it.
+    /// In an ACK or NAK, how many messages the receiver has taken (IBTA 9.3.5); in a CNP, the number of the node that
+    /// made it.
     pub(crate) msn: u32,
     /// In a NAK: the packet that came too early.
     pub(crate) early: u32,

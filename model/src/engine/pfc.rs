@@ -1,8 +1,9 @@
 //! PFC in time: pauses run out unless they are said again, and watchdogs look at queues that stand still.
 //!
-//! A pause lasts for so many quanta of 512 bit times of the line (IEEE 802.3, annex 31D; the quantum is 31B.2's); who pauses
-//! says so again at half of that. So a lost PFC frame is made good: without this a lost XON would stop a queue for ever. A
-//! port has a clock only once a pause has gone out or come in by it, and its clock an event only while a pause lasts.
+//! A pause lasts for so many quanta of 512 bit times of the line (IEEE 802.3, annex 31D; the quantum is 31B.2's); who
+//! pauses says so again at half of that. So a lost PFC frame is made good: without this a lost XON would stop a queue
+//! for ever. A port has a clock only once a pause has gone out or come in by it, and its clock an event only while a
+//! pause lasts.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! The event queue: what happens next.
 //!
 //! A wheel of time slots for what is near, a heap for what is far (timers, long cables). Only the slot that is being
-//! played is sorted. Events at the same picosecond come in an order drawn from the seed, never in that of their ids: two
-//! equal senders whose packets always arrive together lose as many as one another.
+//! played is sorted. Events at the same picosecond come in an order drawn from the seed, never in that of their ids:
+//! two equal senders whose packets always arrive together lose as many as one another.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -25,8 +25,8 @@ id! {
 /// No bunch: the end of a list.
 const NONE: BunchId = BunchId(u32::MAX);
 
-/// Events that a new one may move to find its place in the present slot. Usually there are a dozen; when thousands start at
-/// once, each would move all others.
+/// Events that a new one may move to find its place in the present slot. Usually there are a dozen; when thousands
+/// start at once, each would move all others.
 const MOVED: usize = 128;
 
 /// Time, then a random tie, then the event: one number, compared as one.
@@ -74,8 +74,8 @@ const fn time(entry: Entry) -> u64 {
 impl Queue {
     /// An empty queue; most events will lie less than `near` ahead, about a dozen of them for each of `ports`.
     pub(crate) fn new(near: Time, ports: usize, seed: u64) -> Self {
-        // `near` is half of the wheel or less, and about a dozen events are in a slot: few enough to sort, many enough that
-        // a bunch is not empty. Measured flat between half and double.
+        // `near` is half of the wheel or less, and about a dozen events are in a slot: few enough to sort, many enough
+        // that a bunch is not empty. Measured flat between half and double.
         let slots = (ports as u64 * 2).next_power_of_two().clamp(1 << 10, 1 << 16);
         let shift = near.0.saturating_mul(2).div_ceil(slots).max(1).next_power_of_two().trailing_zeros().clamp(4, 40);
         Self {

@@ -51,8 +51,8 @@ pub enum Error {
     },
     /// Headroom for all ports does not fit into the buffer.
     #[error(
-        "switch {switch}: headroom for {ports} ports takes {headroom} bytes, but its buffer has {buffer}; give it a larger \
-         buffer, shorter cables or fewer lossless priorities"
+        "switch {switch}: headroom for {ports} ports takes {headroom} bytes, but its buffer has {buffer}; give it a \
+         larger buffer, shorter cables or fewer lossless priorities"
     )]
     Headroom {
         /// The switch.
@@ -66,8 +66,8 @@ pub enum Error {
     },
     /// Credits for less than a frame: nothing could ever be sent.
     #[error(
-        "switch {switch} grants credits for {grant} bytes, less than a frame of {frame}; give its buffer a larger headroom, \
-         or \"exact\""
+        "switch {switch} grants credits for {grant} bytes, less than a frame of {frame}; give its buffer a larger \
+         headroom, or \"exact\""
     )]
     Grant {
         /// The switch.
@@ -87,8 +87,8 @@ pub enum Error {
     },
     /// More packets in a queue pair than can be numbered.
     #[error(
-        "flow {flow}: up to it its queue pair has {is} packets, more than the {most} that the model can number; send less, or \
-         give it a lane of its own"
+        "flow {flow}: up to it its queue pair has {is} packets, more than the {most} that the model can number; send \
+         less, or give it a lane of its own"
     )]
     Packets {
         /// The flow with which they are too many.
@@ -168,7 +168,8 @@ impl Simulation {
         let credits = Credits::new(&fabric, &settings.switch, &ports, full(&settings));
         if by_switch && settings.switch.lossless.has(settings.nic.cnp_priority) {
             return Err(Error::Notices(
-                "neither headroom nor credits are there for what a switch makes itself; give CNPs a priority that is not lossless",
+                "neither headroom nor credits are there for what a switch makes itself; give CNPs a priority that is \
+                not lossless",
             ));
         }
         let near = near(&fabric, mtu);

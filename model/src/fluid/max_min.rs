@@ -1,10 +1,10 @@
 //! Max-min fair rates: nobody can have more without somebody who has no more having less.
 //!
-//! Water-filling: all flows rise together until a link is full; its flows stay where they are, the others rise on. Links wait
-//! in a heap by the level at which they would be full. Freezing a flow only ever puts that level up, so an entry that is too
-//! low is put back where it belongs when its turn comes, and no entry is looked for: each flow is frozen once. Levels in
-//! the heap have 24 bits of mantissa, so that an entry is one word: who is first may be wrong by a part in 16 million, and
-//! then somebody has that much less than fair. No link ever carries more than it can.
+//! Water-filling: all flows rise together until a link is full; its flows stay where they are, the others rise on.
+//! Links wait in a heap by the level at which they would be full. Freezing a flow only ever puts that level up, so an
+//! entry that is too low is put back where it belongs when its turn comes, and no entry is looked for: each flow is
+//! frozen once. Levels in the heap have 24 bits of mantissa, so that an entry is one word: who is first may be wrong by
+//! a part in 16 million, and then somebody has that much less than fair. No link ever carries more than it can.
 
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
@@ -111,8 +111,8 @@ impl Link {
         (self.left / (self.rising as f64 / f64::from(Share::ALL.0))).max(0.0)
     }
 
-    /// Its entry in the heap, which has the largest first: levels are never negative, and bits of such numbers are ordered
-    /// as they are.
+    /// Its entry in the heap, which has the largest first: levels are never negative, and bits of such numbers are
+    /// ordered as they are.
     fn entry(&self, at: u64) -> u64 {
         !(self.level().to_bits() & !(LINKS - 1) | at)
     }

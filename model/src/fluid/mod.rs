@@ -1,6 +1,6 @@
-//! The same fabric, workload and routing as in the packet engine, with flows as fluids: between events every flow has its
-//! max-min fair rate. Orders of magnitude larger and faster, and blind to queues, losses, pauses and congestion control: it
-//! tells what a perfect one would reach.
+//! The same fabric, workload and routing as in the packet engine, with flows as fluids: between events every flow has
+//! its max-min fair rate. Orders of magnitude larger and faster, and blind to queues, losses, pauses and congestion
+//! control: it tells what a perfect one would reach.
 //!
 //! Of packets it knows the headers they add, and the time that a last one takes to pass the switches after the first
 //! cable. Flows of one queue pair go one after the other. ACKs take time and no capacity (two bytes

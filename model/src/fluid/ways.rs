@@ -1,5 +1,5 @@
-//! Which links a flow takes in a fluid: by the same routing policies as packets, or all equal ways at once where packets
-//! are sprayed.
+//! Which links a flow takes in a fluid: by the same routing policies as packets, or all equal ways at once where
+//! packets are sprayed.
 
 use super::max_min::{Share, Use};
 use crate::rng::Rng;

@@ -1,10 +1,10 @@
 //! The connection matrix of htsim (`.cm`; csg-htsim, `sim/datacenter/connection_matrix.cpp`).
 //!
-//! `Nodes N`, `Connections N`, `Triggers N`, then a line for each connection, `SRC->DST id N start PS size BYTES`, where
-//! `trigger N` stands for `start`, and `send_done_trigger N` or `recv_done_trigger N` set one off; and one for each
-//! trigger, `trigger id N oneshot|multishot|barrier count N`. Starts are in picoseconds. A flow of ours waits for all that it
-//! waits for, so a trigger that several connections set off must be a barrier of just as many. Link failures in a file
-//! belong to a fabric and are refused here.
+//! `Nodes N`, `Connections N`, `Triggers N`, then a line for each connection, `SRC->DST id N start PS size BYTES`,
+//! where `trigger N` stands for `start`, and `send_done_trigger N` or `recv_done_trigger N` set one off; and one for
+//! each trigger, `trigger id N oneshot|multishot|barrier count N`. Starts are in picoseconds. A flow of ours waits for
+//! all that it waits for, so a trigger that several connections set off must be a barrier of just as many. Link
+//! failures in a file belong to a fabric and are refused here.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -74,8 +74,8 @@ struct Reader {
 
 /// Reads a connection matrix.
 ///
-/// Connections between the same hosts are given lanes of their own: htsim makes a sender for each. None may name a host beyond
-/// the file's nodes, nor beyond the `hosts` of the fabric that it is for.
+/// Connections between the same hosts are given lanes of their own: htsim makes a sender for each. None may name a host
+/// beyond the file's nodes, nor beyond the `hosts` of the fabric that it is for.
 ///
 /// # Errors
 /// The first line that does not fit, and why.
@@ -285,16 +285,16 @@ impl Reader {
     }
 }
 
-/// Writes a connection matrix. What only keeps the messages of one queue pair in order ([`Milestone::Started`]) is left out:
-/// htsim has a sender for each connection.
+/// Writes a connection matrix. What only keeps the messages of one queue pair in order ([`Milestone::Started`]) is left
+/// out: htsim has a sender for each connection.
 ///
 /// # Errors
-/// A flow with a rate limit, with more than one trigger to set off for each milestone, or with a compute gap after what it
-/// waits for: the format cannot say them.
+/// A flow with a rate limit, with more than one trigger to set off for each milestone, or with a compute gap after what
+/// it waits for: the format cannot say them.
 pub fn write(matrix: &Matrix) -> Result<String, WriteError> {
     let Matrix { nodes, load } = matrix;
-    // What each flow waits for. Flows that wait for the same share a trigger; htsim's connection can set off one trigger
-    // when it is sent and one when it is received.
+    // What each flow waits for. Flows that wait for the same share a trigger; htsim's connection can set off one
+    // trigger when it is sent and one when it is received.
     let mut sets: BTreeMap<FlowId, Vec<(FlowId, Milestone)>> = BTreeMap::new();
     for wait in load.waits().iter().filter(|wait| wait.until != Milestone::Started) {
         sets.entry(wait.flow).or_default().push((wait.on, wait.until));
@@ -461,7 +461,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_breaks_it(text in "(Nodes|Connections|Triggers|trigger|id|size|start|barrier|count|[0-9]{1,4}|->|[ \n])*") {
+        fn no_text_breaks_it(
+            text in "(Nodes|Connections|Triggers|trigger|id|size|start|barrier|count|[0-9]{1,4}|->|[ \n])*",
+        ) {
             let _ = read(&text, 16);
         }
     }

@@ -1,7 +1,7 @@
 //! Flow files of other simulators, read and written, so that anyone can cross-check: one file a format.
 //!
-//! Text in, a workload out, and back. What a format cannot say is an error, never left out in silence. Input is foreign:
-//! counts in a file are compared with what is there and reserve no memory.
+//! Text in, a workload out, and back. What a format cannot say is an error, never left out in silence. Input is
+//! foreign: counts in a file are compared with what is there and reserve no memory.
 
 pub mod hpcc;
 pub mod htsim;

@@ -51,8 +51,8 @@ pub struct Settings {
     pub recovery: Recovery,
     /// Receives that messages need, as SENDs do; `None`: they need none, as WRITEs. Not with selective repeat.
     pub receives: Option<Receives>,
-    /// How much later than its pace a packet may go, and than its start a message: drawn for each by a hash (SYSTEMS C6:
-    /// 49 ns), so that senders which are in step do not meet. Rates stay what they are.
+    /// How much later than its pace a packet may go, and than its start a message: drawn for each by a hash (SYSTEMS
+    /// C6: 49 ns), so that senders which are in step do not meet. Rates stay what they are.
     pub jitter: Time,
 }
 

@@ -1,7 +1,7 @@
 //! Receivers that are not ready: a message needs a receive that is posted for it, or it is sent away with an RNR NAK.
 //!
-//! The sender waits for the timer that the NAK names and sends the message again; it gives up after so many times in a row,
-//! and never where that is seven (IBTA 9.7.5.2.8).
+//! The sender waits for the timer that the NAK names and sends the message again; it gives up after so many times in a
+//! row, and never where that is seven (IBTA 9.7.5.2.8).
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -25,8 +25,8 @@ pub struct Receives {
 }
 
 impl Default for Receives {
-    /// 128 receives that are posted again after a microsecond (declared); a timer of 0.64 ms (code 12 of IBTA table 46) and
-    /// endless retries, as common libraries set them.
+    /// 128 receives that are posted again after a microsecond (declared); a timer of 0.64 ms (code 12 of IBTA table 46)
+    /// and endless retries, as common libraries set them.
     fn default() -> Self {
         Self { posted: 128, refill: Time::us(1), timer: Time::us(640), retries: 7 }
     }

@@ -1,8 +1,8 @@
 //! Selective repeat: the receiver keeps what comes too early, and the sender repeats what is missing and no more.
 //!
 //! As IRN has it (Mittal et al., SIGCOMM 2018): every packet that comes too early is answered with a NAK that
-//! names the one that is waited for and the one that came. The sender takes all between the two that it has heard nothing of
-//! for lost, once, and sends them before anything new; what is lost again waits for the time-out.
+//! names the one that is waited for and the one that came. The sender takes all between the two that it has heard
+//! nothing of for lost, once, and sends them before anything new; what is lost again waits for the time-out.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

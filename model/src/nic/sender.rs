@@ -47,7 +47,8 @@ pub(crate) struct Sender {
     pub(crate) listed: bool,
     pub(crate) paced: bool,
     pub(crate) watched: bool,
-    /// Whether a receiver that was not ready has sent it away, how often in a row, and how many packets it has to repeat.
+    /// Whether a receiver that was not ready has sent it away, how often in a row, and how many packets it has to
+    /// repeat.
     pub(crate) asleep: bool,
     pub(crate) away: u8,
     pub(crate) holes: u32,
@@ -236,7 +237,8 @@ impl State {
         }
     }
 
-    /// Ends the messages that are acknowledged to the last byte; the payload that was, short last packets counted as such.
+    /// Ends the messages that are acknowledged to the last byte; the payload that was, short last packets counted as
+    /// such.
     fn finish(&mut self, qp: QpId, mut bytes: u64) -> u64 {
         loop {
             let (una, id, next) = {

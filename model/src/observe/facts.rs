@@ -1,9 +1,10 @@
 //! From a packet of the model to the facts of its frame on a wire.
 //!
 //! Every message is an RDMA WRITE of a reliable connection over IPv4; where messages need receives (`nic::ready`), a
-//! SEND. Hosts have addresses 10.0.0.1, 10.0.0.2 and so on in the order of their numbers, switches 172.16.0.1 and on for
-//! CNPs of their own. Switches route: a frame's TTL tells how many it has passed. Priority p is DSCP 8 p, and priority 3 is DSCP 26, as most deployments have it;
-//! everything but CNPs is ECN-capable. Queue pair numbers, PSNs and UDP ports are those that the model routes by.
+//! SEND. Hosts have addresses 10.0.0.1, 10.0.0.2 and so on in the order of their numbers, switches 172.16.0.1 and on
+//! for CNPs of their own. Switches route: a frame's TTL tells how many it has passed. Priority p is DSCP 8 p, and
+//! priority 3 is DSCP 26, as most deployments have it; everything but CNPs is ECN-capable. Queue pair numbers, PSNs and
+//! UDP ports are those that the model routes by.
 
 use rocetop_parsers::facts::{Class, Facts, Flags};
 use rocetop_parsers::ib::aeth::{Aeth, NakCode, Syndrome, rnr_timer_us};

@@ -12,7 +12,8 @@ use crate::topology::{HostId, NodeId};
 pub type Losses = BTreeMap<(NodeId, HostId), u64>;
 
 impl State {
-    /// A frame is dropped, or broken on its cable. Pauses and credits are between two ends of a cable: nobody misses them.
+    /// A frame is dropped, or broken on its cable. Pauses and credits are between two ends of a cable: nobody misses
+    /// them.
     #[cold]
     pub(crate) fn note_loss(&mut self, id: PacketId) {
         let packet = &self.packets[id];

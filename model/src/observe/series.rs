@@ -6,8 +6,8 @@ use crate::engine::Simulation;
 use crate::topology::PortId;
 use crate::units::{Bytes, Time};
 
-/// Points of a series: when there are so many, two become one, and from then on a bin lasts twice as long. However long a
-/// run is, it is looked at a few thousand times.
+/// Points of a series: when there are so many, two become one, and from then on a bin lasts twice as long. However long
+/// a run is, it is looked at a few thousand times.
 const MOST: usize = 1024;
 
 /// What happened at a port in one bin.

@@ -1,8 +1,8 @@
 //! Trees of pauses: from the queue that did not empty, port by port, to the hosts that had to wait.
 //!
 //! A pause hangs on another one when the switch that asked for it was itself paused at one of its ports, in the same
-//! priority: its queue could not go down. One that hangs on none is a root, and the switch that asked for it is where the
-//! congestion stands.
+//! priority: its queue could not go down. One that hangs on none is a root, and the switch that asked for it is where
+//! the congestion stands.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -111,7 +111,8 @@ impl Simulation {
         self.state.pauses.turns.get_or_insert_default();
     }
 
-    /// Hands over the turns since the last time, in the order of time; none unless [`Simulation::watch_pauses`] was called.
+    /// Hands over the turns since the last time, in the order of time; none unless [`Simulation::watch_pauses`] was
+    /// called.
     pub fn turns(&mut self) -> Vec<Turn> {
         self.state.pauses.turns.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -131,7 +132,8 @@ mod tests {
         let port = |name| crate::observe::port_of(&fabric, name).unwrap();
         let turn = |us, name, stopped| Turn { at: Time::us(us), port: port(name), priority: Priority::new(3), stopped };
         let mut trees = Trees::default();
-        // Leaf 1 is full: it stops the spine, the spine stops leaf 0, and leaf 0 stops a host. Later leaf 0 is full alone.
+        // Leaf 1 is full: it stops the spine, the spine stops leaf 0, and leaf 0 stops a host. Later leaf 0 is full
+        // alone.
         let story = [
             turn(1, "t2s0-t1s1", true),
             turn(2, "t1s0-t2s0", true),

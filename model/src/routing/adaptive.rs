@@ -1,9 +1,9 @@
 //! Ways chosen by load: the port with the fewest bytes in its queues, ties at random.
 //!
 //! A flow that is known keeps its way as long as its packets follow one another. When it is new, or has been silent for
-//! longer than a gap, it is given the emptiest port: what was under way has arrived by then, so nothing is reordered (flowlets:
-//! Sinha, Kandula, Katabi 2004; DLB in switch chips re-evaluates every few microseconds, SYSTEMS R5). An endless gap is new
-//! flows alone (R7), no gap every packet (R6).
+//! longer than a gap, it is given the emptiest port: what was under way has arrived by then, so nothing is reordered
+//! (flowlets: Sinha, Kandula, Katabi 2004; DLB in switch chips re-evaluates every few microseconds, SYSTEMS R5). An
+//! endless gap is new flows alone (R7), no gap every packet (R6).
 //!
 //! A switch remembers a bounded number of flows by hash, as chips do: two that share a place share a way.
 
@@ -15,7 +15,8 @@ use crate::units::Time;
 /// What can be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Silence after which a flow is given a new way: [`Time::ZERO`] for every packet, [`Time::NEVER`] for new flows alone.
+    /// Silence after which a flow is given a new way: [`Time::ZERO`] for every packet, [`Time::NEVER`] for new flows
+    /// alone.
     pub gap: Time,
     /// Flows that a switch remembers; rounded up to a power of two.
     pub flows: u32,

@@ -1,10 +1,10 @@
 //! ECMP: a hash of header fields chooses (SYSTEMS R1). A flow keeps its way, and few large flows collide.
 //!
-//! The fields are a setting: the 5-tuple; E-ECMP adds the destination queue pair (R3); a CRC-32 over addresses, queue pair
-//! and PSN sends every packet its own way (R4) and reorders. With a good hash the statistics are those of balls thrown into
-//! bins. Every switch hashes the same fields: with one seed everywhere the second tier sees only what the first sent its
-//! way, and uses a part of its links (polarisation). A seed for each tier or switch undoes it for [`Hash::Mix`], and does
-//! not for the linear hashes.
+//! The fields are a setting: the 5-tuple; E-ECMP adds the destination queue pair (R3); a CRC-32 over addresses, queue
+//! pair and PSN sends every packet its own way (R4) and reorders. With a good hash the statistics are those of balls
+//! thrown into bins. Every switch hashes the same fields: with one seed everywhere the second tier sees only what the
+//! first sent its way, and uses a part of its links (polarisation). A seed for each tier or switch undoes it for
+//! [`Hash::Mix`], and does not for the linear hashes.
 
 use super::hash::{Fields, Hash};
 use super::{Key, Policy, View, spread};
@@ -100,7 +100,8 @@ mod tests {
     use crate::topology::{Cable, FatTree};
     use crate::units::{Qpn, Rate, Time};
 
-    /// Flows from one leaf of a radix-16 tree through its first-choice spine: how many of the spine's eight cores they use.
+    /// Flows from one leaf of a radix-16 tree through its first-choice spine: how many of the spine's eight cores they
+    /// use.
     fn cores_used(hash: Hash, seeds: Seeds) -> usize {
         let fabric = FatTree::radix(16, Cable::new(Rate::gbps(100), Time::us(1))).build().unwrap();
         let mut ecmp = Ecmp::new(&Settings { hash, seeds, ..Settings::default() }, &fabric, 3);
@@ -137,7 +138,8 @@ mod tests {
         }
     }
 
-    /// Mean maximum load, share of idle links, and share of rounds without a collision, over many rounds of random keys.
+    /// Mean maximum load, share of idle links, and share of rounds without a collision, over many rounds of random
+    /// keys.
     fn balls(settings: Settings, flows: u32, links: u32, rounds: u32) -> (f64, f64, f64) {
         let fabric = FatTree::radix(4, Cable::new(Rate::gbps(100), Time::us(1))).build().unwrap();
         let mut view = Still::default();

@@ -1,9 +1,9 @@
 //! Hash functions of switches, and the header fields that go into them.
 //!
 //! A hash is taken once, where a packet is made; a switch adds its seed to those 32 bits. That is exact for the linear
-//! hashes (a CRC's start value, an XOR's constant): on messages of one length a different start value changes every result
-//! by the same bits. For the same reason seeds do not undo their polarisation (Zhang et al.: "Hashing linearity enables
-//! relative path control in data centers", USENIX ATC 2021): flows that agreed at one switch agree at the next.
+//! hashes (a CRC's start value, an XOR's constant): on messages of one length a different start value changes every
+//! result by the same bits. For the same reason seeds do not undo their polarisation (Zhang et al.: "Hashing linearity
+//! enables relative path control in data centers", USENIX ATC 2021): flows that agreed at one switch agree at the next.
 
 use super::Key;
 use crate::rng::mix;

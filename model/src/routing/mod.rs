@@ -1,8 +1,8 @@
 //! Which of several equal ways a packet takes, one file a policy.
 //!
 //! Where a switch (or a host with several ports) has more than one next hop to a destination, a [`Policy`] chooses. The
-//! work is split so that a hop stays cheap: [`Policy::entropy`] looks at the header fields once, where the packet is made,
-//! and every hop sees only those 32 bits.
+//! work is split so that a hop stays cheap: [`Policy::entropy`] looks at the header fields once, where the packet is
+//! made, and every hop sees only those 32 bits.
 //!
 //! To add one: a file with its `Settings` and its state, and one line in the list below (`policies!`). [`hash`] is what
 //! several of them use.
@@ -46,8 +46,8 @@ pub trait View {
     fn below(&mut self, n: u32) -> u32;
 }
 
-/// The port that 32 hash bits choose among the usable ones, each getting its equal share of them; the first port when none
-/// is usable.
+/// The port that 32 hash bits choose among the usable ones, each getting its equal share of them; the first port when
+/// none is usable.
 #[inline]
 pub fn spread<V: View>(view: &V, to: HostId, hops: Hops, hash: u32) -> PortId {
     let nth = |count: u32| ((u64::from(hash) * u64::from(count)) >> 32) as u32;
@@ -58,8 +58,8 @@ pub fn spread<V: View>(view: &V, to: HostId, hops: Hops, hash: u32) -> PortId {
     usable().nth(nth(usable().count() as u32) as usize).unwrap_or(hops.first)
 }
 
-/// Whether a port leads to a destination by cables that are not out of use: what routers know once a failure is withdrawn
-/// from their tables everywhere.
+/// Whether a port leads to a destination by cables that are not out of use: what routers know once a failure is
+/// withdrawn from their tables everywhere.
 pub fn leads(fabric: &Topology, port: PortId, to: HostId, out: &impl Fn(PortId) -> bool) -> bool {
     if out(port) {
         return false;
@@ -77,7 +77,8 @@ pub trait Policy: Sized {
     /// The state of a fabric's switches; all that is drawn comes from `seed`.
     fn new(settings: &Self::Settings, fabric: &Topology, seed: u64) -> Self;
 
-    /// Whether [`Policy::entropy`] looks at the PSN: if not, it is asked once for a queue pair instead of for every packet.
+    /// Whether [`Policy::entropy`] looks at the PSN: if not, it is asked once for a queue pair instead of for every
+    /// packet.
     fn by_packet(&self) -> bool {
         false
     }

@@ -1,10 +1,10 @@
-//! Path pinning (SYSTEMS R2): the destination's place below its leaf chooses the uplink, so that a full rack spreads evenly
-//! and no two of its downlinks share an uplink.
+//! Path pinning (SYSTEMS R2): the destination's place below its leaf chooses the uplink, so that a full rack spreads
+//! evenly and no two of its downlinks share an uplink.
 //!
 //! A leaf sends by the destination's place below its leaf, a spine by the number of that leaf. Racks that a job uses in
-//! part leave uplinks idle while others carry all: places, not flows, are what is spread. Where the pinned port is out of
-//! use, its flows go by a hash to those that are left, which then carry more than the others (Gangidi et al.: "RDMA over
-//! Ethernet for distributed AI training at Meta scale", SIGCOMM 2024).
+//! part leave uplinks idle while others carry all: places, not flows, are what is spread. Where the pinned port is out
+//! of use, its flows go by a hash to those that are left, which then carry more than the others (Gangidi et al.: "RDMA
+//! over Ethernet for distributed AI training at Meta scale", SIGCOMM 2024).
 
 use super::hash::{Fields, Hash};
 use super::{Key, Policy, View, spread};

@@ -1,8 +1,8 @@
 //! Weighted ECMP: a port gets flows in proportion to what it can carry to the destination.
 //!
-//! That is its own rate, and no more than its share of what the next switch has left towards there: after failures plain ECMP keeps
-//! sending a full share into a switch that lost half of its links (Zhou et al.: "WCMP: weighted cost multipathing for
-//! improved fairness in data centers", EuroSys 2014).
+//! That is its own rate, and no more than its share of what the next switch has left towards there: after failures
+//! plain ECMP keeps sending a full share into a switch that lost half of its links (Zhou et al.: "WCMP: weighted cost
+//! multipathing for improved fairness in data centers", EuroSys 2014).
 
 use super::hash::{Fields, Hash};
 use super::{Key, Policy, View};
@@ -78,7 +78,8 @@ mod tests {
     #[test]
     fn a_spine_that_lost_half_gets_half() {
         let cable = Cable::new(Rate::gbps(100), Time::us(1));
-        // Two spines, two cables from each leaf to each; the first spine has lost one of its cables down to the second leaf.
+        // Two spines, two cables from each leaf to each; the first spine has lost one of its cables down to the second
+        // leaf.
         let clos = Clos2 { leaves: 2, spines: 2, hosts_per_leaf: 2, parallel: 2, host: cable, spine: cable };
         let fabric = clos.build().unwrap();
         let (leaf, spine, to) = (NodeId(4), NodeId(6), HostId(3));

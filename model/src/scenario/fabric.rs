@@ -5,8 +5,8 @@ use super::value::cable;
 use crate::topology::{AiZone, Cable, Clos2, Dumbbell, Error, FatTree, LongHaul, Rail, Ring, SHAPES, Star, Topology};
 use crate::units::{Rate, Time};
 
-/// Ports that a fabric may have: a three-tier tree of radix 64 has 393,216. They bound what a scenario can cost before it
-/// has begun, some hundreds of megabytes.
+/// Ports that a fabric may have: a three-tier tree of radix 64 has 393,216. They bound what a scenario can cost before
+/// it has begun, some hundreds of megabytes.
 const MOST: u64 = 1 << 20;
 
 /// A shape's dimensions, multiplied and added up without overflow.
@@ -119,5 +119,6 @@ fn fat_tree(keys: &Keys<'_>, base: Cable) -> Option<Topology> {
         return build(keys, cables(&shape).saturating_mul(2), || shape.build());
     }
     shape!(keys, base, FatTree
-        { pods, leaves_per_pod, hosts_per_leaf, spines_per_pod, cores_per_spine, parallel = 1; host, spine, core; cables })
+        { pods, leaves_per_pod, hosts_per_leaf, spines_per_pod, cores_per_spine, parallel = 1;
+          host, spine, core; cables })
 }

@@ -17,9 +17,9 @@
 //! bytes = "1 MB"
 //! ```
 //!
-//! Owns: the words of such a text. Names of shapes, congestion controls, policies and collectives are those of the model's
-//! own lists, and the settings of each are the fields of its `Settings`, made keys by `knobs`. A text is foreign: what
-//! it can cost before it runs is bounded (`fabric.rs`, `traffic.rs`), and how long it runs by `[run]`.
+//! Owns: the words of such a text. Names of shapes, congestion controls, policies and collectives are those of the
+//! model's own lists, and the settings of each are the fields of its `Settings`, made keys by `knobs`. A text is
+//! foreign: what it can cost before it runs is bounded (`fabric.rs`, `traffic.rs`), and how long it runs by `[run]`.
 
 mod fabric;
 mod faults;
@@ -56,7 +56,8 @@ const WATCHED: usize = 4_096;
 /// Flows that switches may remember in all (adaptive routing).
 const REMEMBERED: u64 = 1 << 24;
 
-/// Where the texts of files come from that a scenario names: by the name as it stands there, the text or why there is none.
+/// Where the texts of files come from that a scenario names: by the name as it stands there, the text or why there is
+/// none.
 pub type Files<'a> = &'a mut dyn FnMut(&str) -> Result<String, String>;
 
 /// Everything that is wrong with a scenario's text, by line.
@@ -98,8 +99,8 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// A scenario without traffic, everything else as the model has it: at most two billion hops, bins of a microsecond,
-    /// all ports of a small fabric watched, no tap.
+    /// A scenario without traffic, everything else as the model has it: at most two billion hops, bins of a
+    /// microsecond, all ports of a small fabric watched, no tap.
     #[must_use]
     pub fn new(name: impl Into<String>, fabric: Topology) -> Self {
         let small = fabric.ports().len() <= WATCHED;

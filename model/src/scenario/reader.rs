@@ -230,8 +230,8 @@ pub(crate) trait Knobs {
     fn knobs(&mut self, keys: &Keys<'_>);
 }
 
-/// Makes every field of a struct a key of a scenario's text: all of them must be named, so that none is forgotten. Those
-/// that must not be zero are followed by `> 0`.
+/// Makes every field of a struct a key of a scenario's text: all of them must be named, so that none is forgotten.
+/// Those that must not be zero are followed by `> 0`.
 macro_rules! knobs {
     ($type:ty { $($field:ident $(> $zero:literal)?),* $(,)? }) => {
         impl $crate::scenario::Knobs for $type {

@@ -24,10 +24,11 @@ impl Sink for () {}
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// Every flow has arrived and is acknowledged, and what nobody waited for has come to its end too: taps on both sides of
-    /// a link have seen the same frames.
+    /// Every flow has arrived and is acknowledged, and what nobody waited for has come to its end too: taps on both
+    /// sides of a link have seen the same frames.
     Done,
-    /// Nothing will happen any more, and some flows have not arrived: queue pairs broke, or wait for such, or the clock ended.
+    /// Nothing will happen any more, and some flows have not arrived: queue pairs broke, or wait for such, or the clock
+    /// ended.
     Stuck,
     /// Queues wait for each other in a circle (see [`Simulation::deadlocks`]), and some flows will never arrive.
     Deadlock,

@@ -86,8 +86,8 @@ seed = 1
         faults(text),
         [
             "2: name is 3; it must be a text in quotes",
-            "4: shape = \"sar\" is not known; it is one of ai_zone, clos2, dumbbell, fat_tree, long_haul, rail, ring, star; \
-             did you mean \"star\"?",
+            "4: shape = \"sar\" is not known; it is one of ai_zone, clos2, dumbbell, fat_tree, long_haul, rail, ring, \
+             star; did you mean \"star\"?",
             "6: unknown key \"bufer\" in [switch]; did you mean \"buffer\"?",
             "7: lossless is 8; it must be a priority from 0 to 7",
             "9: mtu is \"4 kBytes\"; it must be bytes, such as 4096 or \"64 KiB\" (B, kB, MB, GB, KiB, MiB, GiB)",
@@ -211,7 +211,9 @@ fn the_same_seed_sees_the_same() {
 proptest! {
     /// Damaged texts are read or refused, whatever stands in them.
     #[test]
-    fn damaged_texts_are_read_or_refused(at in 0..SMALL.len(), cut in 0_usize..12, put in "[a-z0-9=\"\\[\\]{}. \n-]{0,8}") {
+    fn damaged_texts_are_read_or_refused(
+        at in 0..SMALL.len(), cut in 0_usize..12, put in "[a-z0-9=\"\\[\\]{}. \n-]{0,8}",
+    ) {
         let end = (at + cut).min(SMALL.len());
         let text = format!("{}{put}{}", &SMALL[..at], &SMALL[end..]);
         if let Err(Faults(faults)) = Scenario::parse(&text) {
@@ -230,7 +232,8 @@ fn played(text: &str) -> Run {
 #[test]
 fn switches_are_built_as_a_text_says() {
     let text = format!(
-        "{SMALL}[switch]\nqueues = \"voq\"\ntiers = [{{ link = \"credits\", headroom = \"50 kB\" }}, {{}}]\n[nic]\njitter = \"49 ns\"\n"
+        "{SMALL}[switch]\nqueues = \"voq\"\ntiers = [{{ link = \"credits\", headroom = \"50 kB\" }}, {{}}]\n\
+         [nic]\njitter = \"49 ns\"\n"
     );
     let settings = Scenario::parse(&text).unwrap().settings;
     assert_eq!(settings.switch.queues, crate::switch::Queues::Virtual);
@@ -276,7 +279,8 @@ fn admission_is_a_table() {
 
 #[test]
 fn flow_files_are_traffic() {
-    let cm = "Nodes 4\nConnections 2\nTriggers 1\n0->1 id 1 start 1000000 size 5000 recv_done_trigger 1\n1->2 id 2 trigger 1 size 7000\ntrigger id 1 oneshot\n";
+    let cm = "Nodes 4\nConnections 2\nTriggers 1\n0->1 id 1 start 1000000 size 5000 recv_done_trigger 1\n\
+        1->2 id 2 trigger 1 size 7000\ntrigger id 1 oneshot\n";
     let hpcc = "2\n0 3 3 100 4000 0.000001\n1 3 5 100 6000 0.000002\n";
     let read = |text: &str| {
         Scenario::parse_with(text, &mut |name| match name {
@@ -287,7 +291,8 @@ fn flow_files_are_traffic() {
     };
     let text = SMALL.replace(
         "kind = \"incast\"\nto = 3\nbytes = \"100 kB\"",
-        "kind = \"htsim\"\nfile = \"a.cm\"\nstart = \"5 us\"\npriority = 4\n[[traffic]]\nname = \"other\"\nkind = \"hpcc\"\nfile = \"b.txt\"",
+        "kind = \"htsim\"\nfile = \"a.cm\"\nstart = \"5 us\"\npriority = 4\n\
+        [[traffic]]\nname = \"other\"\nkind = \"hpcc\"\nfile = \"b.txt\"",
     );
     let mut run = read(&text).unwrap().begin().unwrap();
     assert_eq!(run.finish(&mut ()), Ended::Done);

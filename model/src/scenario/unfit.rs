@@ -50,7 +50,8 @@ fn settings(why: &Error) -> &'static [&'static str] {
 }
 
 impl Scenario {
-    /// An error in its place. `ends` is one past the last flow of each entry of the traffic, in the flows that it numbers.
+    /// An error in its place. `ends` is one past the last flow of each entry of the traffic, in the flows that it
+    /// numbers.
     pub(super) fn unfit(&self, why: Error, ends: &[u32]) -> Unfit {
         let places = &self.places;
         let setting = settings(&why).iter().find_map(|key| Some((*key, *places.settings.get(*key)?)));

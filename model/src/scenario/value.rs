@@ -80,7 +80,8 @@ macro_rules! whole_numbers {
         impl Value for $type {
             fn read(node: &Node<'_>, doc: &Doc, key: &str) -> Option<Self> {
                 let number = whole(node).and_then(|number| Self::try_from(number).ok());
-                number.or_else(|| wrong(node, doc, key, &format!("a whole number from 0 to {}", Self::MAX.min(i64::MAX as Self))))
+                let most = Self::MAX.min(i64::MAX as Self);
+                number.or_else(|| wrong(node, doc, key, &format!("a whole number from 0 to {most}")))
             }
         }
     )*};
@@ -214,8 +215,8 @@ pub(super) fn cable(keys: &Keys<'_>, base: Cable) -> Cable {
     cable
 }
 
-/// What a frame takes inside the node at the end of its cable, unless something else is said: a switch's pipeline is half a
-/// microsecond or so.
+/// What a frame takes inside the node at the end of its cable, unless something else is said: a switch's pipeline is
+/// half a microsecond or so.
 const INSIDE: Time = Time::ns(500);
 
 /// One of the names of an enum's variants.

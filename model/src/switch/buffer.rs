@@ -2,10 +2,10 @@
 //!
 //! All ports of a switch share one pool. A frame is on account of the port and priority it came in by. In a lossless
 //! priority that account may grow to `alpha` x what is free of the pool (dynamic thresholds: Choudhury, Hahne 1998); at
-//! that point the other end is told to stop (XOFF), and what still comes stands in the port's own headroom. It is let go
-//! (XON) when the headroom is empty and the account a bit below the threshold. Or the headroom is granted beforehand, as
-//! credits, and nobody need be stopped ([`Link`]; `engine::credit` has their way). In other priorities the same rule bounds the
-//! queue that a frame goes to, and what does not fit is dropped.
+//! that point the other end is told to stop (XOFF), and what still comes stands in the port's own headroom. It is let
+//! go (XON) when the headroom is empty and the account a bit below the threshold. Or the headroom is granted
+//! beforehand, as credits, and nobody need be stopped ([`Link`]; `engine::credit` has their way). In other priorities
+//! the same rule bounds the queue that a frame goes to, and what does not fit is dropped.
 
 use crate::units::{Bytes, Metres, Rate, Time};
 
@@ -29,8 +29,8 @@ pub enum Link {
     /// PFC: whoever sends is told to stop.
     #[default]
     Pfc,
-    /// Credits, as InfiniBand has them (SYSTEMS C13): whoever sends may send no more than the headroom, which is granted to
-    /// it, and needs no pool.
+    /// Credits, as InfiniBand has them (SYSTEMS C13): whoever sends may send no more than the headroom, which is
+    /// granted to it, and needs no pool.
     Credits,
 }
 
@@ -43,8 +43,8 @@ pub struct Buffer {
     pub alpha_256: u32,
     /// What keeps the other end of a lossless priority from sending too much.
     pub link: Link,
-    /// Headroom of every port and lossless priority; with [`Link::Credits`] what is granted to the other end. An exact one is
-    /// then just what keeps the line full.
+    /// Headroom of every port and lossless priority; with [`Link::Credits`] what is granted to the other end. An exact
+    /// one is then just what keeps the line full.
     pub headroom: Headroom,
     /// How far below its threshold an account must fall before XON.
     pub hysteresis: Bytes,
@@ -74,7 +74,8 @@ impl Buffer {
         shared == 0 || shared + self.hysteresis.0 <= pool.threshold(self.alpha_256)
     }
 
-    /// Headroom of a port and priority whose cable has a given rate and delay, and whose frames are at most `frame` bytes.
+    /// Headroom of a port and priority whose cable has a given rate and delay, and whose frames are at most `frame`
+    /// bytes.
     ///
     /// In the worst case the pause frame waits for a frame that has just begun, travels, and finds the other end at the
     /// start of a frame; all that is on the cable still comes, and the frame that crossed the threshold counts too.
@@ -91,8 +92,9 @@ impl Buffer {
     }
 }
 
-/// What a common driver reserves behind XOFF for a cable and an MTU: (301 + 2.16 x metres) bytes for each Gb/s, and 2.72 MTU
-/// (Linux, mlx5 `en/port_buffer.c`: `calculate_xoff`). Its 17 ns a metre are generous: light takes 10 there and back.
+/// What a common driver reserves behind XOFF for a cable and an MTU: (301 + 2.16 x metres) bytes for each Gb/s, and
+/// 2.72 MTU (Linux, mlx5 `en/port_buffer.c`: `calculate_xoff`). Its 17 ns a metre are generous: light takes 10 there
+/// and back.
 #[must_use]
 pub const fn driver_xoff(rate: Rate, length: Metres, mtu: Bytes) -> Bytes {
     let per_gbps = 301_u64.saturating_add(length.0.saturating_mul(216) / 100);
@@ -127,7 +129,8 @@ mod tests {
     #[test]
     fn headroom_covers_what_is_on_its_way() {
         let buffer = Buffer::default();
-        // 100G, 1 us: 25,000 B on the cable and back, a frame and a pause that wait, two frames: 1,082 + 84 + 2 x 1,062.
+        // 100G, 1 us: 25,000 B on the cable and back, a frame and a pause that wait, two frames: 1,082 + 84 + 2 x
+        // 1,062.
         assert_eq!(buffer.headroom(Rate::gbps(100), Time::us(1), 1_062), Bytes(25_000 + 1_166 + 2_124));
         let less = Buffer { headroom: Headroom::Exact { percent: 70 }, ..buffer };
         assert_eq!(less.headroom(Rate::gbps(100), Time::us(1), 1_062), Bytes(19_803));

@@ -1,12 +1,12 @@
 //! Deadlock: paused queues that wait for one another in a circle (SYSTEMS P3).
 //!
-//! A paused queue waits until the account that paused it falls; the account falls when its frames leave; some of them stand
-//! in queues that are paused themselves. That such dependencies form a circle is not enough: one frame of an account that
-//! may still leave can end the pause. So the detector asks what would be left if everything that can leave did: it starts
-//! with all paused queues that are in reach, lets go those whose account would fall below XON with nothing but the others'
-//! frames in it, and repeats that until nothing changes. What stays can never move by itself (the greatest fixed point of
-//! "waits"), and all else can: no alarm is false, and none is late. A PFC frame that is due or on the cable may change its
-//! queue's mind, so such a queue counts as moving until the frame has come.
+//! A paused queue waits until the account that paused it falls; the account falls when its frames leave; some of them
+//! stand in queues that are paused themselves. That such dependencies form a circle is not enough: one frame of an
+//! account that may still leave can end the pause. So the detector asks what would be left if everything that can leave
+//! did: it starts with all paused queues that are in reach, lets go those whose account would fall below XON with
+//! nothing but the others' frames in it, and repeats that until nothing changes. What stays can never move by itself
+//! (the greatest fixed point of "waits"), and all else can: no alarm is false, and none is late. A PFC frame that is
+//! due or on the cable may change its queue's mind, so such a queue counts as moving until the frame has come.
 //!
 //! It looks when a pause has come or a frame has joined a paused queue: only these can close a circle.
 
@@ -253,7 +253,8 @@ impl State {
     }
 }
 
-/// What of an account, in the pool and in its headroom, is left when all leaves but `stays` bytes: headroom empties first.
+/// What of an account, in the pool and in its headroom, is left when all leaves but `stays` bytes: headroom empties
+/// first.
 fn left(held: Held, stays: u64) -> (u64, u64) {
     let leaves = (held.shared + held.room()).saturating_sub(stays);
     let room = held.room().saturating_sub(leaves);

@@ -1,7 +1,8 @@
 //! Switches: a shared buffer, queues by priority (at the output, or virtual ones: [`voq`]), ECN marking and PFC.
 //!
-//! A frame that finds its way out free passes through and touches no buffer. Any other is admitted on account of the port
-//! and priority by which it came in ([`buffer`]), waits in its queue, and is given back when its own sending begins.
+//! A frame that finds its way out free passes through and touches no buffer. Any other is admitted on account of the
+//! port and priority by which it came in ([`buffer`]), waits in its queue, and is given back when its own sending
+//! begins.
 
 pub mod buffer;
 pub mod deadlock;
@@ -29,8 +30,8 @@ use crate::units::{Priorities, Priority};
 pub struct Settings {
     /// The shared buffer, and PFC's thresholds in it.
     pub buffer: Buffer,
-    /// Buffers by tier where they differ, as deep ones of a spine do (SYSTEMS F2): the first is tier 1's; tiers beyond the
-    /// list have its last. Empty: all have `buffer`.
+    /// Buffers by tier where they differ, as deep ones of a spine do (SYSTEMS F2): the first is tier 1's; tiers beyond
+    /// the list have its last. Empty: all have `buffer`.
     pub tiers: Vec<Buffer>,
     /// Priorities with PFC or credits ([`Buffer::link`]); the others drop what does not fit.
     pub lossless: Priorities,
@@ -49,8 +50,8 @@ pub struct Settings {
     pub scheduler: Scheduler,
     /// Priorities that change where frames turn down; `None`: frames keep theirs.
     pub lanes: Option<Lanes>,
-    /// How long a pause lasts unless it is said again, in quanta of 512 bit times (IEEE 802.3, annex 31D); `None`: until it is
-    /// taken back.
+    /// How long a pause lasts unless it is said again, in quanta of 512 bit times (IEEE 802.3, annex 31D); `None`:
+    /// until it is taken back.
     pub quanta: Option<u16>,
     /// The PFC watchdog.
     pub watchdog: Option<Watchdog>,

@@ -1,9 +1,9 @@
 //! CNPs that switches make themselves (SYSTEMS C16): the sender hears of a queue without the trip to the receiver.
 //!
-//! Where a switch would mark a packet, it leaves it as it is and sends a CNP to its sender, with its own address and tier. The
-//! receiver sees no mark, and so sends none. A queue pair's interval between CNPs is kept over the whole fabric, as it is
-//! where receivers make them. The CNP takes its way and its room in the buffer as if it had come in by the port of the
-//! packet.
+//! Where a switch would mark a packet, it leaves it as it is and sends a CNP to its sender, with its own address and
+//! tier. The receiver sees no mark, and so sends none. A queue pair's interval between CNPs is kept over the whole
+//! fabric, as it is where receivers make them. The CNP takes its way and its room in the buffer as if it had come in by
+//! the port of the packet.
 
 use crate::engine::State;
 use crate::engine::packet::{Packet, PacketId, What};
@@ -21,8 +21,8 @@ pub enum CnpBy {
 }
 
 impl State {
-    /// Whether the sender of a packet that met too long a queue at `at` is to have a CNP: not for what is no data, and not when
-    /// it had one a short while ago.
+    /// Whether the sender of a packet that met too long a queue at `at` is to have a CNP: not for what is no data, and
+    /// not when it had one a short while ago.
     #[inline(never)]
     pub(super) fn notices(&mut self, at: PortId, id: PacketId) -> bool {
         let packet = &self.packets[id];

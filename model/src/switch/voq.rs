@@ -1,12 +1,13 @@
 //! Virtual output queues: one for every port a frame came in by, port it leaves by, and priority.
 //!
-//! The plain switch of this model queues at its outputs: all frames for a port and priority stand in one line, in the order in
-//! which they came. Neither it nor virtual output queues have head-of-line blocking inside: no output is idle while a frame
-//! for it is there, where one line an input would give 58.6% of uniform traffic (2 - sqrt 2: Karol, Hluchyj, Morgan, IEEE
-//! Trans. Communications 35, 1987). What virtual output queues change is whom a frame waits for. An output serves the inputs
-//! in turns of `QUANTUM` bytes, as a VOQ chassis hands out its credits (SYSTEMS F2), so a frame waits for a turn of each
-//! other input and for its own input's frames, and never for all that others have piled up. And where drops are allowed, the
-//! threshold bounds each of them, so an input fills its own room and nobody else's. PFC stays on account of inputs.
+//! The plain switch of this model queues at its outputs: all frames for a port and priority stand in one line, in the
+//! order in which they came. Neither it nor virtual output queues have head-of-line blocking inside: no output is idle
+//! while a frame for it is there, where one line an input would give 58.6% of uniform traffic (2 - sqrt 2: Karol,
+//! Hluchyj, Morgan, IEEE Trans. Communications 35, 1987). What virtual output queues change is whom a frame waits for.
+//! An output serves the inputs in turns of `QUANTUM` bytes, as a VOQ chassis hands out its credits (SYSTEMS F2), so a
+//! frame waits for a turn of each other input and for its own input's frames, and never for all that others have piled
+//! up. And where drops are allowed, the threshold bounds each of them, so an input fills its own room and nobody
+//! else's. PFC stays on account of inputs.
 //!
 //! The frame that an output sends next stands in the port's own queue; all behind it stand here.
 

@@ -1,9 +1,10 @@
 //! The PFC watchdog: a queue that has been paused for too long is taken for stuck, and something is done about it.
 //!
-//! It knows nothing of circles (`switch::deadlock` does): it sees one queue's counters, and every rule takes some healthy
-//! queue for a stuck one. The two rules by polls are those that a public switch system arrived at for two vendors' chips; the
-//! third is a plain bound on the time. While an alarm lasts the queue drops what it has and what comes, or sends in spite
-//! of the pause; when the other end has not asked for a stop during `restore`, the queue is as before.
+//! It knows nothing of circles (`switch::deadlock` does): it sees one queue's counters, and every rule takes some
+//! healthy queue for a stuck one. The two rules by polls are those that a public switch system arrived at for two
+//! vendors' chips; the third is a plain bound on the time. While an alarm lasts the queue drops what it has and what
+//! comes, or sends in spite of the pause; when the other end has not asked for a stop during `restore`, the queue is as
+//! before.
 
 use crate::engine::State;
 use crate::engine::packet::{Packet, PacketId};
@@ -16,8 +17,8 @@ use crate::units::{Priorities, Time};
 pub enum Rule {
     /// Paused for `detect` without a break.
     Bound,
-    /// At every poll for `detect`: the queue is not empty, has sent nothing since the last poll, and was paused for more
-    /// than 99 % of the time between. A slow receiver's queue looks like that too.
+    /// At every poll for `detect`: the queue is not empty, has sent nothing since the last poll, and was paused for
+    /// more than 99 % of the time between. A slow receiver's queue looks like that too.
     Occupied,
     /// At every poll for `detect`: pause frames have come since the last poll, none of them let the queue go, and it is
     /// paused at both polls. So is an empty queue of a slow receiver. Blind where pauses are not refreshed.

@@ -27,8 +27,8 @@ pub struct AiZone {
 }
 
 impl AiZone {
-    /// The same, with as many spines and aggregation switches as the ratios want: what a leaf's hosts send to its uplinks,
-    /// and what a spine's leaves send to its own. `(7, 1)` is over-subscribed, `(1, 2)` under-subscribed (F7).
+    /// The same, with as many spines and aggregation switches as the ratios want: what a leaf's hosts send to its
+    /// uplinks, and what a spine's leaves send to its own. `(7, 1)` is over-subscribed, `(1, 2)` under-subscribed (F7).
     #[must_use]
     pub const fn subscribe(self, leaf: (u32, u32), spine: (u32, u32)) -> Self {
         let spines = uplinks(self.hosts_per_leaf, self.host.rate, self.spine.rate, leaf);

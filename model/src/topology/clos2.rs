@@ -23,7 +23,8 @@ pub struct Clos2 {
 }
 
 impl Clos2 {
-    /// The same, with as many spines as a leaf's ratio of hosts to uplinks wants: `(3, 1)` over-subscribed, `(1, 2)` under.
+    /// The same, with as many spines as a leaf's ratio of hosts to uplinks wants: `(3, 1)` over-subscribed, `(1, 2)`
+    /// under.
     #[must_use]
     pub const fn subscribe(self, leaf: (u32, u32)) -> Self {
         let up = uplinks(self.hosts_per_leaf, self.host.rate, self.spine.rate, leaf);

@@ -1,5 +1,5 @@
-//! Two switches with hosts on both and trunks between: the plainest bottleneck, and, with long trunks, two sites far apart
-//! (SYSTEMS F11).
+//! Two switches with hosts on both and trunks between: the plainest bottleneck, and, with long trunks, two sites far
+//! apart (SYSTEMS F11).
 
 use super::{Cable, Covers, Error, HostId, Plan, Switch, Topology, at_least};
 

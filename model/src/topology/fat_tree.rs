@@ -1,7 +1,7 @@
 //! Three tiers by radix: pods of leaves and spines, and planes of core switches above them.
 //!
-//! Spine `n` of every pod hangs on the cores of plane `n` (Al-Fares, Loukissas, Vahdat: "A scalable, commodity data center
-//! network architecture", SIGCOMM 2008, which a radix k builds with k^3/4 hosts).
+//! Spine `n` of every pod hangs on the cores of plane `n` (Al-Fares, Loukissas, Vahdat: "A scalable, commodity data
+//! center network architecture", SIGCOMM 2008, which a radix k builds with k^3/4 hosts).
 
 use super::{Cable, Covers, Error, HostId, Plan, Switch, Topology, at_least, uplinks};
 

@@ -1,8 +1,8 @@
 //! Fabrics: hosts, switches and the cables between them, one file a shape.
 //!
-//! Everything has a dense id. A node's ports have consecutive ids, and a port is both ends' view of a cable: what leaves
-//! by a port arrives at its peer. Routes are arithmetic, never tables of all pairs: a switch [`Covers`] a run of hosts
-//! below it, each group of them behind the next port, and everything else goes by any of its up ports.
+//! Everything has a dense id. A node's ports have consecutive ids, and a port is both ends' view of a cable: what
+//! leaves by a port arrives at its peer. Routes are arithmetic, never tables of all pairs: a switch [`Covers`] a run of
+//! hosts below it, each group of them behind the next port, and everything else goes by any of its up ports.
 //!
 //! To add a shape: one file with a struct of its dimensions and a `build` that lays it out with a [`Plan`]; one line in
 //! [`SHAPES`].
@@ -208,7 +208,8 @@ impl Topology {
         }
     }
 
-    /// Cables on the way from one host to another along first choices, both ends' included; `None` when no way leads there.
+    /// Cables on the way from one host to another along first choices, both ends' included; `None` when no way leads
+    /// there.
     #[must_use]
     pub fn way(&self, from: HostId, to: HostId) -> Option<Vec<PortId>> {
         let mut way = Vec::new();

@@ -1,5 +1,5 @@
-//! Rail-optimised (SYSTEMS F5): GPU `i` of every server of a unit hangs on the unit's leaf number `i`, so that GPUs of one
-//! rail reach one another by a single switch; spines join all leaves.
+//! Rail-optimised (SYSTEMS F5): GPU `i` of every server of a unit hangs on the unit's leaf number `i`, so that GPUs of
+//! one rail reach one another by a single switch; spines join all leaves.
 
 use super::{Cable, Clos2, Error, HostId, Topology, at_least};
 

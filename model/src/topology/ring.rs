@@ -1,5 +1,5 @@
-//! Switches in a ring, hosts on each, and one way round for everything: the smallest fabric whose buffers can wait for one
-//! another in a circle (SYSTEMS P3). Nobody builds it to carry traffic.
+//! Switches in a ring, hosts on each, and one way round for everything: the smallest fabric whose buffers can wait for
+//! one another in a circle (SYSTEMS P3). Nobody builds it to carry traffic.
 
 use super::{Cable, Covers, Error, HostId, Plan, Switch, Topology, at_least};
 

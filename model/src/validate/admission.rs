@@ -12,20 +12,22 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "C4: admission keeps an incast from stopping others",
         source: "SYSTEMS C4 (direction)",
-        how: "Racks of 16 hosts under 16 spines, three of them busy, 100 Gb/s, PFC, no congestion control. Fifteen hosts of the first send 4 MB \
-              each to one host of the second, while that rack's other hosts fetch 1 MB each from the third. Without \
-              admission the incast fills the second leaf, the leaf pauses the spines, and whatever passes them stands still \
-              though its own port is idle. With 16 buffers of 32 KB at each receiver at most half a megabyte is on its \
-              way to the busy port, hardly an account comes near its threshold, and the others share a spine's port with it at worst. The incast itself ends when it \
-              would have ended: its port is busy all the time.",
+        how: "Racks of 16 hosts under 16 spines, three of them busy, 100 Gb/s, PFC, no congestion control. Fifteen \
+              hosts of the first send 4 MB each to one host of the second, while that rack's other hosts fetch 1 MB \
+              each from the third. Without admission the incast fills the second leaf, the leaf pauses the spines, and \
+              whatever passes them stands still though its own port is idle. With 16 buffers of 32 KB at each receiver \
+              at most half a megabyte is on its way to the busy port, hardly an account comes near its threshold, and \
+              the others share a spine's port with it at worst. The incast itself ends when it would have ended: its \
+              port is busy all the time.",
         run: storm,
     },
     Check {
         name: "C4: clear-to-send needs a priority of its own",
         source: "SYSTEMS C4 (direction)",
-        how: "The same incast under admission with 4 buffers, just what the way holds, while hosts of the third rack send 2 x 32 MB of bulk data to each of its \
-              senders. In a strict priority clear-to-send passes the queues that these build; in their class it waits in them, and as \
-              long as it waits, the buffer that it offers stays empty and the incast's port idle.",
+        how: "The same incast under admission with 4 buffers, just what the way holds, while hosts of the third rack \
+              send 2 x 32 MB of bulk data to each of its senders. In a strict priority clear-to-send passes the queues \
+              that these build; in their class it waits in them, and as long as it waits, the buffer that it offers \
+              stays empty and the incast's port idle.",
         run: priority,
     },
 ];
@@ -87,10 +89,12 @@ fn storm() -> Result<Verdict, Error> {
     let pauses = [&open, &closed].map(|run| run.totals().pauses);
     Ok(Verdict {
         target: String::from(
-            "a hundredth of the pauses; the others take at most twice as long as alone, without it 5 times; the incast within 3%",
+            "a hundredth of the pauses; the others take at most twice as long as alone, without it 5 times; the incast \
+            within 3%",
         ),
         measured: format!(
-            "others {:.0} us alone, {:.0} without, {:.0} with admission; pauses {} and {}; incast {:.2} ms, {:+.1}% with",
+            "others {:.0} us alone, {:.0} without, {:.0} with admission; pauses {} and {}; incast {:.2} ms, {:+.1}% \
+            with",
             took(alone),
             took(without),
             took(with),

@@ -2,8 +2,8 @@
 //!
 //! The fluid model of Zhu et al. (SIGCOMM 2015; in the form of "ECN or Delay", CoNEXT 2016) has one
 //! fixed point for N flows at a bottleneck: the marking probability that balances cuts and increases, and the queue at
-//! which RED gives it. A packet simulation sits somewhat above it, since marks and CNPs come in lumps. Feedback that is slow
-//! against the queue makes it swing.
+//! which RED gives it. A packet simulation sits somewhat above it, since marks and CNPs come in lumps. Feedback that is
+//! slow against the queue makes it swing.
 
 use super::{Row, spread};
 use crate::cc;
@@ -24,8 +24,8 @@ struct Rest {
     queue: f64,
 }
 
-/// The fixed point of `n` flows at a bottleneck of `line`, with the paper's settings; `None` where it would take a marking
-/// probability above Pmax.
+/// The fixed point of `n` flows at a bottleneck of `line`, with the paper's settings; `None` where it would take a
+/// marking probability above Pmax.
 fn rest(line: Rate, n: u32) -> Option<Rest> {
     let settings = cc::dcqcn::Settings::default();
     let packets = |rate: f64| rate / (8.0 * PACKET as f64);

@@ -14,44 +14,47 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "C5: a pause storm, and utilisation without it",
         source: "SYSTEMS C5: 95% against 60% claimed",
-        how: "Eight racks of eight hosts under eight spines, 100 Gb/s, PFC, marking from 100 KB to 1.6 MB up to 20%, so that the shares of \
-              both thresholds are lengths far apart: 175 and 850 KB. The hosts of four racks send without end to one host of the \
-              first rack; its seven other hosts receive from the last rack, each by eight queue pairs. PFC alone stops the \
-              incast where it enters the fabric and everything else with it: the busy port is full, the others starve. Under \
-              hierarchical control the busy leaf's marks come from tier 1 alone, with a high alpha, so that only the queue \
-              pairs that pass it slow down until their sum fits. Utilisation is the mean of the rack's eight ports from 40 \
-              to 60 ms, when the first collapse is over; three seeds. DCQCN with the same marks fills the ports as well, for \
-              ten times as many CNPs.",
+        how: "Eight racks of eight hosts under eight spines, 100 Gb/s, PFC, marking from 100 KB to 1.6 MB up to 20%, \
+              so that the shares of both thresholds are lengths far apart: 175 and 850 KB. The hosts of four racks \
+              send without end to one host of the first rack; its seven other hosts receive from the last rack, each \
+              by eight queue pairs. PFC alone stops the incast where it enters the fabric and everything else with it: \
+              the busy port is full, the others starve. Under hierarchical control the busy leaf's marks come from \
+              tier 1 alone, with a high alpha, so that only the queue pairs that pass it slow down until their sum \
+              fits. Utilisation is the mean of the rack's eight ports from 40 to 60 ms, when the first collapse is \
+              over; three seeds. DCQCN with the same marks fills the ports as well, for ten times as many CNPs.",
         run: storm,
     },
     Check {
         name: "C5: no CNPs while marks stay below T_d",
         source: "SYSTEMS C5: CNPs near zero in a steady state claimed",
-        how: "Two rounds of all-to-all, 16 MB a host, under twice as many spines as hosts in a rack, marking from 20 KB to 1 MB up to 10%. \
-              Bursts meet now and then and a few hundred packets are marked, but nothing stays full. DCQCN answers nearly \
-              every mark with a CNP; a domain's share never comes near T_d, so no CNP is sent at all, and the collective takes as \
-              long. This needs shares that are told from enough packets: where a window's few are all there is, one mark is \
-              a large share, and most marks are answered as DCQCN does.",
+        how: "Two rounds of all-to-all, 16 MB a host, under twice as many spines as hosts in a rack, marking from 20 \
+              KB to 1 MB up to 10%. Bursts meet now and then and a few hundred packets are marked, but nothing stays \
+              full. DCQCN answers nearly every mark with a CNP; a domain's share never comes near T_d, so no CNP is \
+              sent at all, and the collective takes as long. This needs shares that are told from enough packets: \
+              where a window's few are all there is, one mark is a large share, and most marks are answered as DCQCN \
+              does.",
         run: calm,
     },
     Check {
         name: "C5: CNPs near zero where uplinks stay overloaded",
         source: "SYSTEMS C5: CNPs near zero in a steady state claimed",
-        how: "The fabric of the storm without the incast: 56 queue pairs share eight uplinks by hash, so that some uplinks are asked \
-              for more than others for ever. From T_g on rates stand still and up to T_d nobody sends a CNP, so a queue pair \
-              has one in some twenty milliseconds. None at all is not reached: a queue adds up by how much the rates that stand still miss \
-              the port's, and so leaves the band between the thresholds in the end; nothing in the description but a CNP takes a \
-              rate back. What a cut takes, alpha P R, must be climbed again, so that the number of CNPs follows the slope, which is not \
-              published: it is shown for four times and a quarter of the declared one. A slow one has few, but has not filled \
-              the ports yet after 40 ms.",
+        how: "The fabric of the storm without the incast: 56 queue pairs share eight uplinks by hash, so that some \
+              uplinks are asked for more than others for ever. From T_g on rates stand still and up to T_d nobody \
+              sends a CNP, so a queue pair has one in some twenty milliseconds. None at all is not reached: a queue \
+              adds up by how much the rates that stand still miss the port's, and so leaves the band between the \
+              thresholds in the end; nothing in the description but a CNP takes a rate back. What a cut takes, alpha P \
+              R, must be climbed again, so that the number of CNPs follows the slope, which is not published: it is \
+              shown for four times and a quarter of the declared one. A slow one has few, but has not filled the ports \
+              yet after 40 ms.",
         run: steady,
     },
     Check {
         name: "C5: the open values, swept",
         source: "SYSTEMS C5; none published",
-        how: "The storm with one value changed at a time: alpha halved and doubled, T_d at 5% and 20%, T_g at half a percent and 2%, the slope at \
-              a quarter and four times, both windows doubled, samples halved and doubled, and the marks of production fabrics (400 KB to \
-              1.6 MB). What is asked is that no choice falls back to what PFC alone does, nor to DCQCN's CNPs (one for 100 frames).",
+        how: "The storm with one value changed at a time: alpha halved and doubled, T_d at 5% and 20%, T_g at half a \
+              percent and 2%, the slope at a quarter and four times, both windows doubled, samples halved and doubled, \
+              and the marks of production fabrics (400 KB to 1.6 MB). What is asked is that no choice falls back to \
+              what PFC alone does, nor to DCQCN's CNPs (one for 100 frames).",
         run: sweep,
     },
 ];
@@ -187,7 +190,8 @@ fn calm() -> Result<Verdict, Error> {
     Ok(Verdict {
         target: String::from("none for hundreds of marks, where DCQCN sends half as many or more; ends within 1%"),
         measured: format!(
-            "hierarchical {} CNPs for {} marks in {:.2} ms ({} for {} if windows end by time alone), DCQCN {} for {} in {:.2} ms",
+            "hierarchical {} CNPs for {} marks in {:.2} ms ({} for {} if windows end by time alone), DCQCN {} for {} \
+            in {:.2} ms",
             ours.0,
             ours.1,
             ms(ours.2),
@@ -216,11 +220,12 @@ fn steady() -> Result<Verdict, Error> {
     let percent = |seen: &Seen| format!("{:.0}% with {:.1}", seen.others * 100.0, seen.cnps);
     Ok(Verdict {
         target: String::from(
-            "the seven ports 95% full or more, a CNP for 5,000 frames or more, a twentieth of DCQCN's; fewer with a flatter slope",
+            "the seven ports 95% full or more, a CNP for 5,000 frames or more, a twentieth of DCQCN's; fewer with a \
+            flatter slope",
         ),
         measured: format!(
-            "hierarchical {} CNPs a ms, one for {:.0} frames ({} with four times the slope, {} with a quarter), DCQCN {}, one for {:.0}; \
-             PFC alone {:.0}% with {:.0} pauses a ms",
+            "hierarchical {} CNPs a ms, one for {:.0} frames ({} with four times the slope, {} with a quarter), DCQCN \
+             {}, one for {:.0}; PFC alone {:.0}% with {:.0} pauses a ms",
             percent(&ours),
             7.0 * FRAMES / ours.cnps,
             percent(&steep),

@@ -12,16 +12,17 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "TIMELY: flows that start apart stay apart",
         source: "Zhu et al., \"ECN or Delay\", CoNEXT 2016",
-        how: "Two flows into a 10 Gb/s port start at 3 Gb/s, the second 0, 5 or 10 ms after the first, which has grown by \
-              then. Any split of the port at which the round trip stands still satisfies TIMELY; since a fast flow judges \
-              more often and each calm judgement adds the same, no force brings them together: what they get from 20 to 120 \
-              ms after the second's start follows from how they began.",
+        how: "Two flows into a 10 Gb/s port start at 3 Gb/s, the second 0, 5 or 10 ms after the first, which has grown \
+              by then. Any split of the port at which the round trip stands still satisfies TIMELY; since a fast flow \
+              judges more often and each calm judgement adds the same, no force brings them together: what they get \
+              from 20 to 120 ms after the second's start follows from how they began.",
         run: timely,
     },
     Check {
         name: "DCTCP: flows that start apart meet",
         source: "DCTCP, SIGCOMM 2010 (convergence)",
-        how: "The same two flows under DCTCP, the second with one packet after 10 ms: the larger window gives up more at every mark, so both end near half.",
+        how: "The same two flows under DCTCP, the second with one packet after 10 ms: the larger window gives up more \
+            at every mark, so both end near half.",
         run: dctcp,
     },
 ];

@@ -10,9 +10,9 @@ use crate::wire;
 use crate::workload::{Admission, Flow, Workload, admission::Owner};
 
 const SOURCE: &str = "the port's line rate; other simulators: 4.15 to 4.45 ms with their headers";
-const HOW: &str = "A three-tier fat tree of radix 8, 100 Gb/s, 1 us cables, 1000-byte packets, PFC. The last cable must carry \
-                   every byte and its headers; the first packet needs half a round trip to get there. Nothing may be faster, \
-                   and a control that keeps the port busy is not much slower.";
+const HOW: &str = "A three-tier fat tree of radix 8, 100 Gb/s, 1 us cables, 1000-byte packets, PFC. The last cable \
+                   must carry every byte and its headers; the first packet needs half a round trip to get there. \
+                   Nothing may be faster, and a control that keeps the port busy is not much slower.";
 
 /// A check of one control by its name.
 const fn check(name: &'static str, run: fn() -> Result<Verdict, Error>) -> Check {

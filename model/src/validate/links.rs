@@ -44,24 +44,25 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "C13: credits carry their grant in a round trip",
         source: "closed form: min(line, credits x frame / round trip)",
-        how: "One flow at 100 Gb/s in 1,000-byte packets over two cables of 2 us; the switch grants room for a few frames to a whole \
-              bandwidth-delay product. A frame's credit is back when it has been sent and has come, and the word of it too.",
+        how: "One flow at 100 Gb/s in 1,000-byte packets over two cables of 2 us; the switch grants room for a few \
+              frames to a whole bandwidth-delay product. A frame's credit is back when it has been sent and has come, \
+              and the word of it too.",
         run: credits,
     },
     Check {
         name: "C13: credits against PFC",
         source: "SYSTEMS C13: parity 95-98% in one account, equivalent after tuning in another",
-        how: "Eight into one over a trunk, 100 Gb/s, 4 KiB packets; the exact headroom of PFC as the grant. Credits cost their own \
-              frames: one for each that passes a switch.",
+        how: "Eight into one over a trunk, 100 Gb/s, 4 KiB packets; the exact headroom of PFC as the grant. Credits \
+              cost their own frames: one for each that passes a switch.",
         run: parity,
     },
     Check { name: "one loss, go-back-N", source: "closed form", how: LOSS, run: || loss(Recovery::GoBackN) },
     Check { name: "one loss, selective repeat", source: "closed form", how: LOSS, run: || loss(Recovery::Selective) },
 ];
 
-const LOSS: &str = "A thousand packets of 1000 bytes at 100 Gb/s over two cables of 1 us; the hundredth is lost on the first. \
-                    Going back repeats all that was begun until the NAK came: two and a round trip's worth. Selective repeat \
-                    repeats one.";
+const LOSS: &str = "A thousand packets of 1000 bytes at 100 Gb/s over two cables of 1 us; the hundredth is lost on the \
+                    first. Going back repeats all that was begun until the NAK came: two and a round trip's worth. \
+                    Selective repeat repeats one.";
 
 fn by_credits(mtu: u64, headroom: Headroom) -> Settings {
     let mut settings = settings(mtu, cc::Settings::None(cc::none::Settings));

@@ -14,15 +14,16 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "DCTCP's queue, 10G, 100 us, K = 65, N = 2",
         source: "DCTCP, SIGCOMM 2010",
-        how: "Two long flows into one 10 Gb/s port over 100 us of round trip; the port marks every packet that finds more \
-              than 65 packets waiting. The queue swings between K + N and A packets below it, A = 1/2 sqrt(2N(C RTT + K)).",
+        how: "Two long flows into one 10 Gb/s port over 100 us of round trip; the port marks every packet that finds \
+              more than 65 packets waiting. The queue swings between K + N and A packets below it, A = 1/2 sqrt(2N(C \
+              RTT + K)).",
         run: dctcp,
     },
     Check {
         name: "HPCC's queue, 100G, N = 2",
         source: "HPCC, SIGCOMM 2019",
-        how: "Long flows into one 100 Gb/s port; every ACK tells what the port carries and holds, and the senders aim at 95% \
-              of it, so that once the first burst is gone next to nothing waits.",
+        how: "Long flows into one 100 Gb/s port; every ACK tells what the port carries and holds, and the senders aim \
+              at 95% of it, so that once the first burst is gone next to nothing waits.",
         run: || hpcc(2),
     },
     Check {
@@ -76,8 +77,8 @@ fn dctcp() -> Result<Verdict, Error> {
     })
 }
 
-/// The mean of all troughs, and of all crests: the lowest and the highest between two times at which a length passes from
-/// its lowest quarter to its highest, or back. Ripples between the two are none.
+/// The mean of all troughs, and of all crests: the lowest and the highest between two times at which a length passes
+/// from its lowest quarter to its highest, or back. Ripples between the two are none.
 fn swings(lengths: &[u64]) -> (f64, f64) {
     let (low, high) = (quantile(lengths, 0.25), quantile(lengths, 0.75));
     let (mut troughs, mut crests) = (Vec::new(), Vec::new());

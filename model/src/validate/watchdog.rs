@@ -10,10 +10,11 @@ use crate::units::{Bytes, Priorities, Priority, Rate, Time};
 use crate::workload::{Flow, Workload};
 
 const CABLE: Cable = Cable::new(Rate::gbps(100), Time::us(1));
-const RING: &str = "Four switches in a ring, two hosts each, 100 Gb/s, 1 us; every host sends 3 MB two switches on; PFC, 60 KB \
-                    a port (90 KB with two lanes), nobody gives up. Ten seeds.";
-const SLOW: &str = "Two hosts send 400 KB each over a trunk to a host whose cable carries 10 Mb/s: the trunk is paused for \
-                    3.4 ms a frame, and no buffer waits in a circle. Polls every 500 us, detection and restoration 1 ms.";
+const RING: &str = "Four switches in a ring, two hosts each, 100 Gb/s, 1 us; every host sends 3 MB two switches on; \
+                    PFC, 60 KB a port (90 KB with two lanes), nobody gives up. Ten seeds.";
+const SLOW: &str = "Two hosts send 400 KB each over a trunk to a host whose cable carries 10 Mb/s: the trunk is paused \
+                    for 3.4 ms a frame, and no buffer waits in a circle. Polls every 500 us, detection and restoration \
+                    1 ms.";
 const RULES: &str = "SONiC's pfc_detect rules; SYSTEMS P3 to P5";
 
 pub(super) const CHECKS: &[Check] = &[

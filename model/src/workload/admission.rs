@@ -1,11 +1,12 @@
-//! Receiver-driven admission by clear-to-send (SYSTEMS C4): a sender may only write into a buffer that the receiver offers.
+//! Receiver-driven admission by clear-to-send (SYSTEMS C4): a sender may only write into a buffer that the receiver
+//! offers.
 //!
-//! Messages are cut into pieces of a buffer's size. For each piece the receiver sends a small clear-to-send message in a
-//! priority of its own; it has a few buffers, and offers one again when the piece in it has arrived. So no more than
-//! `buffers x buffer` bytes are ever on their way to whoever owns the buffers: a connection, as in collective libraries, or
-//! the receiver as a whole. It is a change of the workload, not of NICs or switches: clear-to-send is one more thing that a
-//! message waits for, and it takes its place on the cables like any other. A flow's compute gap begins when it is there, a
-//! trip later than without.
+//! Messages are cut into pieces of a buffer's size. For each piece the receiver sends a small clear-to-send message in
+//! a priority of its own; it has a few buffers, and offers one again when the piece in it has arrived. So no more than
+//! `buffers x buffer` bytes are ever on their way to whoever owns the buffers: a connection, as in collective
+//! libraries, or the receiver as a whole. It is a change of the workload, not of NICs or switches: clear-to-send is one
+//! more thing that a message waits for, and it takes its place on the cables like any other. A flow's compute gap
+//! begins when it is there, a trip later than without.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,12 +15,12 @@ use super::{Error, Flow, FlowId, Milestone, Workload};
 use crate::table::Table;
 use crate::units::{Bytes, Priority, Time};
 
-/// Messages that an admitted workload may have, and waits beyond those of its pieces: with all that a run keeps of one, it
-/// takes some 340 bytes (measured), so these are a gigabyte and a half.
+/// Messages that an admitted workload may have, and waits beyond those of its pieces: with all that a run keeps of one,
+/// it takes some 340 bytes (measured), so these are a gigabyte and a half.
 const MOST: u64 = 1 << 22;
 
-/// The first lane of clear-to-send messages: those of the data they are for, counted from here, so that they have a queue
-/// pair of their own even where data of the same priority goes the same way.
+/// The first lane of clear-to-send messages: those of the data they are for, counted from here, so that they have a
+/// queue pair of their own even where data of the same priority goes the same way.
 const LANES: u16 = 0x8000;
 
 /// Whose the buffers are.
@@ -48,8 +49,8 @@ pub struct Admission {
 }
 
 impl Default for Admission {
-    /// Eight buffers of 512 KiB for a connection (NCCL: a `NCCL_BUFFSIZE` of 4 MiB in 8 steps); 64 bytes in priority 6, both
-    /// declared here.
+    /// Eight buffers of 512 KiB for a connection (NCCL: a `NCCL_BUFFSIZE` of 4 MiB in 8 steps); 64 bytes in priority 6,
+    /// both declared here.
     fn default() -> Self {
         Self {
             buffers: 8,

@@ -1,7 +1,7 @@
 //! What is sent: flows, and what each of them waits for.
 //!
-//! A [`Flow`] is one message of one queue pair. It starts some time after everything it waits for has happened; one that
-//! waits for nothing starts at that time of the run. Collectives, traffic patterns and the flow files of other
+//! A [`Flow`] is one message of one queue pair. It starts some time after everything it waits for has happened; one
+//! that waits for nothing starts at that time of the run. Collectives, traffic patterns and the flow files of other
 //! simulators all come down to this.
 
 pub mod admission;
@@ -30,8 +30,8 @@ pub struct Flow {
     pub bytes: Bytes,
     /// Time between the last thing it waits for (the start of the run, if nothing) and its own start: a compute gap.
     pub after: Time,
-    /// Which queue pair between the two carries it: flows with the same source, destination, lane and priority share one,
-    /// and go through it one after the other in the order in which they start.
+    /// Which queue pair between the two carries it: flows with the same source, destination, lane and priority share
+    /// one, and go through it one after the other in the order in which they start.
     pub lane: u16,
     /// Traffic class of its packets.
     pub priority: Priority,

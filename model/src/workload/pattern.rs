@@ -12,8 +12,8 @@ pub fn incast(load: &mut Workload, senders: impl IntoIterator<Item = HostId>, to
     }
 }
 
-/// Every host sends `bytes` to one other and receives from one: a single cycle through all hosts in random order, so that
-/// nobody is its own partner.
+/// Every host sends `bytes` to one other and receives from one: a single cycle through all hosts in random order, so
+/// that nobody is its own partner.
 pub fn permutation(load: &mut Workload, hosts: &[HostId], bytes: Bytes, seed: u64) {
     let mut order = hosts.to_vec();
     Rng::named(seed, "permutation").shuffle(&mut order);
@@ -157,8 +157,8 @@ impl Poisson {
     }
 }
 
-/// An exponentially distributed number of mean 1, by additions and comparisons alone (von Neumann 1951): logarithms differ
-/// from machine to machine.
+/// An exponentially distributed number of mean 1, by additions and comparisons alone (von Neumann 1951): logarithms
+/// differ from machine to machine.
 fn exponential(rng: &mut Rng) -> f64 {
     let mut whole = 0.0;
     loop {

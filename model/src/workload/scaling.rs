@@ -16,7 +16,8 @@ pub enum Scaling {
 }
 
 impl Scaling {
-    /// The same workload over several queue pairs; lanes are given anew. Work stays work, and a split leaves no part empty.
+    /// The same workload over several queue pairs; lanes are given anew. Work stays work, and a split leaves no part
+    /// empty.
     #[must_use]
     pub fn apply(self, load: &Workload) -> Workload {
         let mut scaled = Workload::new();

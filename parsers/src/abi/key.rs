@@ -114,9 +114,9 @@ impl Key4 {
     /// Places that a flow may have in a table.
     pub const WAYS: u32 = 4;
 
-    /// One of the places of the flow in a table of `mask + 1`, a power of two; they are tried in order. Queue pairs of the
-    /// same two hosts lie one behind the other, as hosts number them: they fill the table evenly, and share pages. All flows
-    /// with the same [`Key4::column`] have the same places.
+    /// One of the places of the flow in a table of `mask + 1`, a power of two; they are tried in order. Queue pairs of
+    /// the same two hosts lie one behind the other, as hosts number them: they fill the table evenly, and share pages.
+    /// All flows with the same [`Key4::column`] have the same places.
     #[inline(always)]
     #[must_use]
     pub const fn place(&self, way: u32, mask: u32) -> u32 {

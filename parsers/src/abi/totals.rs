@@ -14,8 +14,8 @@ pub struct Totals {
     pub undecodable: u64,
     /// Frames with a BTH by ECN field: not-ECT, ECT(1), ECT(0), CE.
     pub ecn: [u64; 4],
-    /// RoCE packets that no flow has counted: the tables were full, the flow was just being taken out, or nobody got to begin
-    /// it, as the lock of its column was never free.
+    /// RoCE packets that no flow has counted: the tables were full, the flow was just being taken out, or nobody got to
+    /// begin it, as the lock of its column was never free.
     pub overflow: u64,
     /// Frames that did not go through the ring, as it was full.
     pub ring_drops: u64,

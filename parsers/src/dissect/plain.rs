@@ -18,8 +18,8 @@ const PROTOCOL: usize = Ethernet::LEN + 8;
 const DST_PORT: usize = Ethernet::LEN + Ipv4::LEN + 2;
 const LENGTH: usize = DST_PORT + 2;
 
-/// Whether an Ethernet frame surely is none that [`dissect`](super::dissect()) finds anything in at depth 0: IPv4 without
-/// tags or options, whole as far as UDP goes, and not for RoCE. `false` says nothing.
+/// Whether an Ethernet frame surely is none that [`dissect`](super::dissect()) finds anything in at depth 0: IPv4
+/// without tags or options, whole as far as UDP goes, and not for RoCE. `false` says nothing.
 #[inline(always)]
 pub fn is_plain<W: Window + ?Sized>(frame: &W) -> bool {
     let Some(b) = frame.load::<GLANCE>(0) else { return false };

@@ -1,8 +1,8 @@
 //! The response space of a flow, as far as it can be told without remembering what was asked for.
 //!
 //! READ and atomic responses carry the PSNs of the requests that they answer, so they jump over the peer's WRITEs and
-//! SENDs (IBTA 9.7.2). Only inside one response, First to Last, is a jump a gap: a lost tail or a lost whole answer shows
-//! where the requests are known, and that is for packets.
+//! SENDs (IBTA 9.7.2). Only inside one response, First to Last, is a jump a gap: a lost tail or a lost whole answer
+//! shows where the requests are known, and that is for packets.
 
 use super::{Move, numbered};
 use crate::facts::Facts;

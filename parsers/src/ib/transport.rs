@@ -156,8 +156,8 @@ fn extended<W: Window + ?Sized>(frame: &W, at: usize, layout: Layout, facts: &mu
 }
 
 /// Whether a datagram to the RoCE port is RoCE. Other programs may use the port too, and a quarter of all first bytes
-/// read as a known opcode. A right ICRC proves it. A wrong one speaks against it, unless opcode and reserved bits of the
-/// BTH say that it was RoCE before it was damaged. In a cut frame the reserved bits decide.
+/// read as a known opcode. A right ICRC proves it. A wrong one speaks against it, unless opcode and reserved bits of
+/// the BTH say that it was RoCE before it was damaged. In a cut frame the reserved bits decide.
 #[must_use]
 pub fn plausible(facts: &Facts, icrc: Icrc) -> bool {
     match icrc {

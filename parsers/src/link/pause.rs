@@ -43,7 +43,8 @@ impl Opcode {
     }
 }
 
-/// A pause frame from its opcode on, as the eight times that PFC has. In a global pause, one time holds for all classes.
+/// A pause frame from its opcode on, as the eight times that PFC has. In a global pause, one time holds for all
+/// classes.
 ///
 /// Times are in quanta of 512 bit times at the link's speed; 0 resumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -291,7 +291,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn round_trip(src: [u8; 16], dst: [u8; 16], next: u8, payload: u16, class: u8, label in 0u32..1 << 20, hops: u8) {
+        fn round_trip(
+            src: [u8; 16], dst: [u8; 16], next: u8, payload: u16, class: u8, label in 0u32..1 << 20, hops: u8,
+        ) {
             let built = Ipv6::new(src, dst, Protocol(next), 0).with_payload_len(payload)
                 .with_traffic_class(class).with_flow_label(label).with_hop_limit(hops);
             let read = Ipv6::load(&built.bytes()[..], 0).unwrap();

@@ -100,7 +100,11 @@ proptest! {
 
     /// Noise behind a good start: samples with a few bytes overwritten and the end moved.
     #[test]
-    fn damaged_samples(which in any::<prop::sample::Index>(), edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6), had in any::<prop::sample::Index>()) {
+    fn damaged_samples(
+        which in any::<prop::sample::Index>(),
+        edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+        had in any::<prop::sample::Index>(),
+    ) {
         let samples = samples();
         let Sample { link, bytes, .. } = which.get(&samples);
         let mut bytes = bytes.clone();

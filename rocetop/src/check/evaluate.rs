@@ -15,8 +15,8 @@ use super::walk::selected;
 use crate::report::taps::Ids;
 use crate::source::CaptureSummary;
 
-/// Judges a finished run: one vantage point, or several and what lies between them. Flows are looked at one connection at
-/// a time, so a million take no more memory than two.
+/// Judges a finished run: one vantage point, or several and what lies between them. Flows are looked at one connection
+/// at a time, so a million take no more memory than two.
 #[must_use]
 pub fn evaluate(
     expectations: &[Expectation],

@@ -227,7 +227,9 @@ impl<'t> Parser<'t> {
             }
         }
         if expectations.is_empty() && self.faults.is_empty() {
-            self.fault(0, "nothing is expected: write at least one [[expect]] with a line such as that = \"totals.icrc.bad == 0\"");
+            let text = "nothing is expected: write at least one [[expect]] with a line such as \
+                        that = \"totals.icrc.bad == 0\"";
+            self.fault(0, text);
         }
         expectations.sort_by_key(|e| e.line);
         expectations

@@ -137,7 +137,8 @@ pub(super) enum That {
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(super) enum NoSense {
     #[error(
-        "{text:?} compares nothing: write NAME OPERATOR VALUE, such as \"totals.icrc.bad == 0\", or \"finding warning absent\""
+        "{text:?} compares nothing: write NAME OPERATOR VALUE, such as \"totals.icrc.bad == 0\", or \"finding warning \
+        absent\""
     )]
     NoOperator { text: String },
     #[error("{operator:?} is no operator; there are ==, !=, <, <=, > and >=")]
@@ -145,11 +146,13 @@ pub(super) enum NoSense {
     #[error("{operator} needs a number; text, true and false are compared by == or !=")]
     Unordered { operator: &'static str },
     #[error(
-        "{what:?} is no finding: name a code, a severity (info, warning, critical: that bad or worse) or any; did you mean {nearest}?"
+        "{what:?} is no finding: name a code, a severity (info, warning, critical: that bad or worse) or any; did you \
+        mean {nearest}?"
     )]
     Which { what: String, nearest: String },
     #[error(
-        "write absent, present or a number behind \"finding {what}\", such as \"finding {what} absent\" or \"finding {what} <= 2\""
+        "write absent, present or a number behind \"finding {what}\", such as \"finding {what} absent\" or \"finding \
+        {what} <= 2\""
     )]
     Presence { what: String },
     #[error(transparent)]

@@ -18,9 +18,10 @@ use crate::source::CaptureSummary;
 /// Report what captures say about every queue pair
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Several files are one time line of one vantage point, such as the parts of a ring buffer or \
-    one host's interfaces; with --taps each is a vantage point of its own. Exit codes: 0 analysed, 1 findings as bad as --fail-on or worse, 2 usage or I/O error, \
-    3 a capture is cut or corrupt and was analysed as far as it goes (whatever was found). A selection or a filter that \
-    nothing fits is said on standard error and ends with 0: nothing went wrong.")]
+    one host's interfaces; with --taps each is a vantage point of its own. Exit codes: 0 analysed, 1 findings as bad \
+    as --fail-on or worse, 2 usage or I/O error, 3 a capture is cut or corrupt and was analysed as far as it goes \
+    (whatever was found). A selection or a filter that nothing fits is said on standard error and ends with 0: nothing \
+    went wrong.")]
 pub struct Args {
     /// Each FILE is a vantage point of its own: tell what was lost between them, and the delays
     #[arg(long, conflicts_with_all = ["threads", "flow", "write"])]
@@ -127,8 +128,8 @@ impl Args {
         Selection { flow: self.flow, qpn: self.qpn.clone(), host: self.host.clone() }
     }
 
-    /// Says on standard error that the selection fits no connection, where it fits none. That is an answer and no error:
-    /// whoever wants one takes `check`, where a selection of nothing fails.
+    /// Says on standard error that the selection fits no connection, where it fits none. That is an answer and no
+    /// error: whoever wants one takes `check`, where a selection of nothing fails.
     pub(super) fn tell_unmatched(&self, ledgers: &[Ledger<'_>]) {
         let chosen = self.chosen();
         let flows: usize = ledgers.iter().map(Ledger::len).sum();

@@ -16,7 +16,8 @@ pub struct Args {
     code: Option<String>,
 }
 
-/// What packets cannot show, and where to look for it instead. From what people report and from what a fabric must pass.
+/// What packets cannot show, and where to look for it instead. From what people report and from what a fabric must
+/// pass.
 const UNSEEN: &[(&str, &str)] = &[
     ("queue drops, buffer headroom", "the switch: drops and buffer use per queue"),
     ("ECN below pause thresholds", "the switch's configuration"),

@@ -26,9 +26,10 @@ use crate::source::{CaptureSummary, Frame};
 /// Watch interfaces: a line a second, and a report at the end
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Ctrl-C, SIGTERM or --duration end it with the report; a second Ctrl-C ends it without. Capturing needs \
-    CAP_NET_RAW: run it as root, or once `sudo setcap cap_net_raw+ep` the program; xdp needs cap_bpf, cap_net_admin and cap_perfmon. Exit codes: 0 watched to the end that was asked \
-    for, 2 usage or I/O error, 3 an interface was lost before it."
+    after_help = "Ctrl-C, SIGTERM or --duration end it with the report; a second Ctrl-C ends it without. Capturing \
+    needs CAP_NET_RAW: run it as root, or once `sudo setcap cap_net_raw+ep` the program; xdp needs cap_bpf, \
+    cap_net_admin and cap_perfmon. Exit codes: 0 watched to the end that was asked for, 2 usage or I/O error, 3 an \
+    interface was lost before it."
 )]
 pub struct Args {
     /// Interface to watch, or another device that libpcap opens; more with more -i [default: all that have a link
@@ -40,8 +41,8 @@ pub struct Args {
     #[arg(long, value_name = "SOURCE", default_value = "auto")]
     source: Wish,
 
-    /// With xdp: read what the kernel counts, exact at any rate, instead of every packet's headers. Repeats, stories and
-    /// findings need packets
+    /// With xdp: read what the kernel counts, exact at any rate, instead of every packet's headers. Repeats, stories
+    /// and findings need packets
     #[arg(long)]
     counters: bool,
 
@@ -66,7 +67,10 @@ pub struct Args {
     filter: Option<String>,
 
     /// Keep this many bytes of each frame; whole ones are needed to check the ICRC
-    #[arg(long, value_name = "N", default_value_t = WHOLE, value_parser = clap::value_parser!(u32).range(64..=i64::from(WHOLE)))]
+    #[arg(
+        long, value_name = "N", default_value_t = WHOLE,
+        value_parser = clap::value_parser!(u32).range(64..=i64::from(WHOLE)),
+    )]
     snaplen: u32,
 
     /// Save what is seen
@@ -162,7 +166,8 @@ impl Args {
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
     if args.counters && args.write.is_some() && args.sample.is_none() {
         bail!(
-            "--write saves frames, and --counters alone sees none: add --sample N for one in so many, or leave out one of both"
+            "--write saves frames, and --counters alone sees none: add --sample N for one in so many, or leave out one \
+            of both"
         );
     }
     let stop = listen()?;

@@ -89,8 +89,9 @@ pub struct Settings {
     pub events: Why,
     /// With [`Why::HEADERS`]: one RoCE packet in so many goes through the ring.
     pub sample: u32,
-    /// Places for flows over IPv4, rounded up to a power of two, and room for other flows, so many of each. A flow over IPv4
-    /// whose places are all taken is among the others. The kernel sets the memory aside at once: about 300 bytes for each of both.
+    /// Places for flows over IPv4, rounded up to a power of two, and room for other flows, so many of each. A flow over
+    /// IPv4 whose places are all taken is among the others. The kernel sets the memory aside at once: about 300 bytes
+    /// for each of both.
     pub flows: u32,
     /// Bytes of the ring: a power of two, and whole pages.
     pub ring: u32,
@@ -208,7 +209,8 @@ impl Programs {
         Ok(sum)
     }
 
-    /// Hands out every flow with where it lies, in no order. See [`Flow`] for what happens to one that is being added to.
+    /// Hands out every flow with where it lies, in no order. See [`Flow`] for what happens to one that is being added
+    /// to.
     ///
     /// # Errors
     /// [`BpfError::Table`] when the kernel does not let us read.
@@ -221,10 +223,11 @@ impl Programs {
         table::entries(self.others()?, others).map_err(|e| BpfError::Table(FLOWS6, e))
     }
 
-    /// Takes a flow out of its table, with what it had counted; `None` if it is not there, or if the kernel does not get done
-    /// with a packet of it. Its next packet begins it anew. A packet that is being counted on another CPU at that very moment
-    /// may be counted without a flow ([`Totals::overflow`]), or, where it gave up on the lock or found the flow in the table
-    /// of others, be lost or go to the flow that gets the room: take out what has long been silent.
+    /// Takes a flow out of its table, with what it had counted; `None` if it is not there, or if the kernel does not
+    /// get done with a packet of it. Its next packet begins it anew. A packet that is being counted on another CPU at
+    /// that very moment may be counted without a flow ([`Totals::overflow`]), or, where it gave up on the lock or found
+    /// the flow in the table of others, be lost or go to the flow that gets the room: take out what has long been
+    /// silent.
     ///
     /// # Errors
     /// [`BpfError::Table`] when the kernel does not let us.

@@ -70,10 +70,10 @@ pub enum NoChoice {
     )]
     Software { name: String, netdev: String },
     #[error(
-        "{name} is an RDMA device in hardware: its verbs traffic bypasses the kernel, and {door}. What sees it: a libpcap \
-         built with rdmasniff (Debian's is not) and --source libpcap; a switch mirror or ERSPAN towards another \
-         interface of this host or to a host of its own, with -i there; the ports' representors on a DPU. Its network \
-         interface ({netdevs}) sees none of it"
+        "{name} is an RDMA device in hardware: its verbs traffic bypasses the kernel, and {door}. What sees it: a \
+         libpcap built with rdmasniff (Debian's is not) and --source libpcap; a switch mirror or ERSPAN towards \
+         another interface of this host or to a host of its own, with -i there; the ports' representors on a DPU. Its \
+         network interface ({netdevs}) sees none of it"
     )]
     Hardware { name: String, door: &'static str, netdevs: String },
     #[error(
@@ -83,11 +83,12 @@ pub enum NoChoice {
     NotBuiltIn,
 }
 
-/// Chooses. `asked` are the devices that were named; `forced` the source that was, `None` for ours to pick; `libpcap` the
-/// devices that libpcap lists, `None` where it is not built in; `xdp` why the kernel programs cannot be used, if so.
+/// Chooses. `asked` are the devices that were named; `forced` the source that was, `None` for ours to pick; `libpcap`
+/// the devices that libpcap lists, `None` where it is not built in; `xdp` why the kernel programs cannot be used, if
+/// so.
 ///
-/// Where none is named, all interfaces are watched that are up, have a link, do not lead back to this host and do not sit on
-/// others (bonds, bridges, VLANs): what passes there passes the one below.
+/// Where none is named, all interfaces are watched that are up, have a link, do not lead back to this host and do not
+/// sit on others (bonds, bridges, VLANs): what passes there passes the one below.
 ///
 /// # Errors
 /// [`NoChoice`].
@@ -149,8 +150,8 @@ fn about(host: &Host, device: &Device) -> Vec<String> {
     if !behind.is_empty() {
         let behind = behind.join(", ");
         notes.push(format!(
-            "{name} is at the same port as {behind}, whose verbs traffic bypasses the kernel and is not seen here: watch \
-             {behind} with a libpcap that has rdmasniff, or a switch mirror"
+            "{name} is at the same port as {behind}, whose verbs traffic bypasses the kernel and is not seen here: \
+             watch {behind} with a libpcap that has rdmasniff, or a switch mirror"
         ));
     }
     notes

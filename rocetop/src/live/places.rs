@@ -63,7 +63,8 @@ impl Places {
     }
 
     fn all(&self) -> &[Place] {
-        // SAFETY: mapped until this goes, zeroed by the kernel, a page's alignment, and written atomically on both sides.
+        // SAFETY: mapped until this goes, zeroed by the kernel, a page's alignment, and written atomically on both
+        // sides.
         unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.len) }
     }
 
@@ -76,8 +77,8 @@ impl Places {
         }
     }
 
-    /// Takes a flow out, with what it had counted; `None` if it is not here, or if the kernel does not get done with a packet
-    /// of it: then it is not silent.
+    /// Takes a flow out, with what it had counted; `None` if it is not here, or if the kernel does not get done with a
+    /// packet of it: then it is not silent.
     pub(super) fn take(&self, key: &Key4) -> Option<Flow> {
         let mask = (self.len - 1) as u32;
         for way in 0..Key4::WAYS {
@@ -110,7 +111,8 @@ impl Place {
         Some((key, flow))
     }
 
-    /// The flow of this key; then the place has none. `None` where the lock is never free, or another flow is here by then.
+    /// The flow of this key; then the place has none. `None` where the lock is never free, or another flow is here by
+    /// then.
     fn take(&self, key: &Key4) -> Option<Flow> {
         let free = |_: &u32| self.lock.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok();
         (0..ATTEMPTS).inspect(|_| std::hint::spin_loop()).find(free)?;
@@ -118,8 +120,8 @@ impl Place {
             self.lock.store(0, Ordering::Release);
             return None;
         }
-        // Zeros while the flow is still known by its key: whoever gets the place finds it empty, but for packets that gave up
-        // on this lock meanwhile. In one go, as those are added without it.
+        // Zeros while the flow is still known by its key: whoever gets the place finds it empty, but for packets that
+        // gave up on this lock meanwhile. In one go, as those are added without it.
         let figures = self.figures.each_ref().map(|figure| figure.swap(0, Ordering::Relaxed));
         let second = self.second.swap(0, Ordering::Relaxed);
         let tag = self.tag.swap(Flow::FREE.bits(), Ordering::Release);

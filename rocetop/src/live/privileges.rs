@@ -9,8 +9,8 @@ use caps::{CapSet, Capability, CapsHashSet, errors::CapsError};
 pub enum PrivilegeError {
     /// One that is needed is missing.
     #[error(
-        "capturing needs the capability {capability}, which this process does not have: run it as root, or give it to the \
-         program once with `sudo setcap {all}+ep {program}`"
+        "capturing needs the capability {capability}, which this process does not have: run it as root, or give it to \
+         the program once with `sudo setcap {all}+ep {program}`"
     )]
     Missing {
         /// Its name.
@@ -47,8 +47,8 @@ pub fn require(all: &[Capability]) -> Result<(), PrivilegeError> {
     }
 }
 
-/// Gives up every capability but those in `keep`, for this thread and those that it starts from now on, and for good: no
-/// program that is started can have more.
+/// Gives up every capability but those in `keep`, for this thread and those that it starts from now on, and for good:
+/// no program that is started can have more.
 ///
 /// # Errors
 /// [`PrivilegeError::Kept`].

@@ -173,7 +173,8 @@ impl Session {
         self.engine.frames(frames, at);
         if self.engine.is_counted() {
             post.tally.count(frames.seen, Bytes(frames.bytes));
-            // Where packets come as headers, nobody reads the table of flows, and what the ring lost is among the drops.
+            // Where packets come as headers, nobody reads the table of flows, and what the ring lost is among the
+            // drops.
             post.watched.unlisted += frames.overflow;
             post.watched.unshown += frames.ring_drops;
         } else {

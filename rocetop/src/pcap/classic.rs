@@ -4,8 +4,8 @@
 //! written by some appliances) has 24-byte record headers: interface index, protocol and packet type come behind the
 //! usual four fields.
 //!
-//! Where `cat` has put captures one behind the other, a file header stands in the place of a record: what follows is read
-//! as that one says.
+//! Where `cat` has put captures one behind the other, a file header stands in the place of a record: what follows is
+//! read as that one says.
 
 use std::array;
 
@@ -137,7 +137,8 @@ impl Classic {
             let offset = Bytes(field::MAJOR as u64);
             return Err(Fault { offset, ..Fault::new(HEADER, What::Version { major, minor }) });
         }
-        // The upper half of the field holds the FCS length and reserved bits (4, "LinkType and additional information").
+        // The upper half of the field holds the FCS length and reserved bits (4, "LinkType and additional
+        // information").
         let link_type = LinkType(self.order.u32(header, field::LINK_TYPE) as u16);
         let snaplen = self.order.u32(header, field::SNAPLEN);
         self.fraction = if magic == MAGIC_NANOS { 1 } else { 1000 };
@@ -173,8 +174,8 @@ impl Classic {
     }
 }
 
-/// Whether the first word of a record of no bytes begins a file header, in either order: what that has in the place of the
-/// lengths, the time zone and the accuracy of stamps, every writer leaves 0 (4).
+/// Whether the first word of a record of no bytes begins a file header, in either order: what that has in the place of
+/// the lengths, the time zone and the accuracy of stamps, every writer leaves 0 (4).
 #[cold]
 fn is_magic(word: u32) -> bool {
     MAGICS.contains(&word) || MAGICS.contains(&word.swap_bytes())

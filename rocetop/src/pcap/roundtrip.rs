@@ -91,7 +91,9 @@ proptest! {
 
     /// What the writer writes, with interfaces described on the way and comments of any length.
     #[test]
-    fn written(packets in packets(), links in vec((any::<u16>(), 0..2000u32, "[a-z]{0,9}"), 1..4), comment in ".{0,40}") {
+    fn written(
+        packets in packets(), links in vec((any::<u16>(), 0..2000u32, "[a-z]{0,9}"), 1..4), comment in ".{0,40}",
+    ) {
         let mut writer = Writer::create(Vec::new()).unwrap();
         let mut described = 0;
         let mut written = Vec::new();
@@ -111,8 +113,11 @@ proptest! {
     }
 
     #[test]
-    fn decimal_clocks(endian in endian(), digits in 0..=12u8, offset in -1_000_000i64..1_000_000, packets in packets()) {
-        let packets: Vec<_> = packets.into_iter().map(|p| Packet { seconds: p.seconds % 2_000_000 + 1_000_001, ..p }).collect();
+    fn decimal_clocks(
+        endian in endian(), digits in 0..=12u8, offset in -1_000_000i64..1_000_000, packets in packets(),
+    ) {
+        let early = |p: Packet| Packet { seconds: p.seconds % 2_000_000 + 1_000_001, ..p };
+        let packets: Vec<_> = packets.into_iter().map(early).collect();
         let unit = 10u64.pow(9u32.saturating_sub(u32::from(digits)));
         let per_nano = 10u64.pow(u32::from(digits).saturating_sub(9));
         let mut ng = Ng::new();

@@ -1,4 +1,5 @@
-//! What every second was like, for as long as interfaces are watched: a line of text, or one of JSON (`rocetop.live/1`).
+//! What every second was like, for as long as interfaces are watched: a line of text, or one of JSON
+//! (`rocetop.live/1`).
 
 use std::io::{self, Write};
 

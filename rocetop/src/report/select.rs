@@ -29,8 +29,8 @@ impl Selection {
         self.flow.is_none() && self.qpn.is_none() && self.host.is_none()
     }
 
-    /// What was found about the chosen connections; what is about no connection is told where nothing is chosen. `taps` is
-    /// what was found between several taps, with the index of the one that this ledger is of.
+    /// What was found about the chosen connections; what is about no connection is told where nothing is chosen. `taps`
+    /// is what was found between several taps, with the index of the one that this ledger is of.
     #[must_use]
     pub fn findings(&self, ledger: &Ledger<'_>, taps: Option<(&Between, usize)>) -> Findings {
         let fits = |flows: &[FlowReport]| self.fits(flows);
@@ -43,8 +43,8 @@ impl Selection {
         self.flow.is_none_or(|id| flows.iter().any(|f| f.id == id)) && flows.iter().any(|f| self.matches(f))
     }
 
-    /// Whether an exchange of connection managers is about what is chosen. Of a flow, whose connection has `flows`: what made
-    /// the connection, or what passed on it where it is the managers' own.
+    /// Whether an exchange of connection managers is about what is chosen. Of a flow, whose connection has `flows`:
+    /// what made the connection, or what passed on it where it is the managers' own.
     #[must_use]
     pub fn concerns(&self, exchange: &ExchangeReport, flows: &[FlowReport]) -> bool {
         let ends = [&exchange.requester, &exchange.responder];

@@ -1,5 +1,5 @@
-//! What a simulated run came to, as one JSON object: `rocetop.simulation/1`. Integers throughout: nanoseconds, bytes, bits
-//! per second, counts; what did not happen is null.
+//! What a simulated run came to, as one JSON object: `rocetop.simulation/1`. Integers throughout: nanoseconds, bytes,
+//! bits per second, counts; what did not happen is null.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -1,7 +1,8 @@
 //! `--write`: the frames of a selection as pcapng, with what was found about them as comments.
 //!
-//! What was found is known at the end, so the captures are read a second time. Owns: which frames are written, and what is
-//! said about each. May use: sources, the pcapng writer, the ledger. Memory grows with what findings and episodes name.
+//! What was found is known at the end, so the captures are read a second time. Owns: which frames are written, and what
+//! is said about each. May use: sources, the pcapng writer, the ledger. Memory grows with what findings and episodes
+//! name.
 
 mod notes;
 

@@ -1,5 +1,5 @@
-//! From what a simulated tap saw to the frame on its wire: Ethernet, IPv4, UDP, BTH and what follows, with an ICRC; or a PFC
-//! frame. The payload is zeros.
+//! From what a simulated tap saw to the frame on its wire: Ethernet, IPv4, UDP, BTH and what follows, with an ICRC; or
+//! a PFC frame. The payload is zeros.
 
 use rocetop_model::observe::Seen;
 use rocetop_model::topology::{PortId, Topology};

@@ -52,8 +52,8 @@ impl Compression {
         }
     }
 
-    /// A reader of the decompressed bytes. Files that were appended to one another read as one; one that is cut or broken
-    /// gives what was decompressed before the fault comes.
+    /// A reader of the decompressed bytes. Files that were appended to one another read as one; one that is cut or
+    /// broken gives what was decompressed before the fault comes.
     pub(crate) fn reader<R: BufRead + 'static>(self, compressed: R) -> Box<dyn Read> {
         match self {
             Self::Gzip => Box::new(Gzip::new(compressed)),

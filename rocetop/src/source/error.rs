@@ -49,7 +49,10 @@ pub enum OpenError {
         source: io::Error,
     },
     /// The first bytes are those of no capture format.
-    #[error("{}: not a capture file: {found}; pcap and pcapng can be read, also inside .gz, .zst and .xz", path.display())]
+    #[error(
+        "{}: not a capture file: {found}; pcap and pcapng can be read, also inside .gz, .zst and .xz",
+        path.display()
+    )]
     NotACapture {
         /// What was named.
         path: PathBuf,

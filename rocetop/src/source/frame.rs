@@ -14,8 +14,8 @@ pub struct Frame<'a> {
     /// Index of the interface in its file, counted on over the sections of a pcapng. Unique together with
     /// [`FrameNo::file`].
     pub iface: u32,
-    /// Files of a time line that come one after the other are one strand, as the parts of a ring buffer are: the next one
-    /// goes on at the place where the one before ended. Files whose times overlap are strands of their own.
+    /// Files of a time line that come one after the other are one strand, as the parts of a ring buffer are: the next
+    /// one goes on at the place where the one before ended. Files whose times overlap are strands of their own.
     pub strand: u16,
     /// What the frame starts with; `None` for a link type that the parsers do not know. Such a frame still counts.
     pub link: Option<Link>,

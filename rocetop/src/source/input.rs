@@ -250,7 +250,8 @@ impl Input {
     fn fetch(&mut self) -> Result<(), Ended> {
         match &mut self.feed {
             Feed::None => self.start(),
-            // Whatever happens to the file meanwhile, it has the bytes that a read yields, and ends where one yields none.
+            // Whatever happens to the file meanwhile, it has the bytes that a read yields, and ends where one yields
+            // none.
             Feed::Inline(file) => match self.buffer.refill().read(file, 1) {
                 Ok(0) => Err(Ended::Whole),
                 Ok(n) => {

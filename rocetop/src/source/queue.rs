@@ -1,7 +1,7 @@
 //! Chunks on their way from a thread that reads to who asks for them.
 //!
-//! The thread reads what may block or has to be decompressed. Its consumer waits on the queue and looks at the stop flag
-//! meanwhile.
+//! The thread reads what may block or has to be decompressed. Its consumer waits on the queue and looks at the stop
+//! flag meanwhile.
 
 use std::collections::VecDeque;
 use std::io::{self, BufReader, Cursor, Read};

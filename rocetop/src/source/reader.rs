@@ -50,8 +50,8 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// Hands on frames until `left` is 0 or a step is no record; that step is `None` before an odd record. Tells how many
-    /// bytes they took, and that step.
+    /// Hands on frames until `left` is 0 or a step is no record; that step is `None` before an odd record. Tells how
+    /// many bytes they took, and that step.
     ///
     /// The innermost loop of every analysis: all that it counts stays in registers and is written back at the end.
     #[inline(always)]

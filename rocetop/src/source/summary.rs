@@ -172,8 +172,8 @@ pub enum Problem {
     },
     /// The compressed data around it is broken or asks for too much memory.
     #[error(
-        "the {compression} data cannot be undone behind byte offset {} of the capture inside: {error}; if {compression} \
-         itself can unpack it, do that first", .end.0
+        "the {compression} data cannot be undone behind byte offset {} of the capture inside: {error}; if \
+         {compression} itself can unpack it, do that first", .end.0
     )]
     Compressed {
         /// `gzip`, `zstd` or `xz`.

@@ -1,5 +1,5 @@
-//! xz as a stream that gives what it has: of a chunk that is cut, the bytes before the cut. What its last twenty compressed
-//! bytes stand for is left out, since the decoder wants to see where a symbol ends before it begins one.
+//! xz as a stream that gives what it has: of a chunk that is cut, the bytes before the cut. What its last twenty
+//! compressed bytes stand for is left out, since the decoder wants to see where a symbol ends before it begins one.
 
 use std::io::{self, BufRead, Read};
 
@@ -7,7 +7,8 @@ use lzma_rust2::{Action, Status, XzStream};
 
 /// Memory that an .xz file may ask for, in KiB. `xz -9` needs 65 MiB; a header may claim 4 GiB.
 const MEMORY_KIB: u32 = 256 * 1024;
-/// Compressed bytes that are decoded at a time: of a chunk that is broken, what is decoded in one go with the fault is lost.
+/// Compressed bytes that are decoded at a time: of a chunk that is broken, what is decoded in one go with the fault is
+/// lost.
 const STEP: usize = 4096;
 
 /// A reader of all streams of an xz file.

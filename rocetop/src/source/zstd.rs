@@ -66,7 +66,8 @@ impl<R: BufRead> Zstd<R> {
             // A block that is cut has left nothing; one that is broken may have left something.
             self.doubtful = if is_cut(&fault) { 0 } else { BLOCK };
             self.fault = Some(fault);
-            // The decoder keeps a window of what it has decoded until the frame ends; only its own checksum may be in want.
+            // The decoder keeps a window of what it has decoded until the frame ends; only its own checksum may be in
+            // want.
             if !self.decoder.is_finished() {
                 self.decoder.decode_blocks(&END[..], one()).map_err(io::Error::other)?;
             }

@@ -174,9 +174,9 @@ fn folder(folder: &Path) {
     }
     let Compared { frames, roce, flows, events, tunnels, other_links, unfit } = pair.compared;
     eprintln!(
-        "{}: kernel equals userland in {equal} of {} captures, received and sent: {frames} frames, {roce} of RoCE, {flows} flows, \
-         {events} events; {tunnels} frames in tunnels, which the kernel does not look into; left out: {other_links} without \
-         Ethernet, {unfit} too short or long for a test run",
+        "{}: kernel equals userland in {equal} of {} captures, received and sent: {frames} frames, {roce} of RoCE, \
+         {flows} flows, {events} events; {tunnels} frames in tunnels, which the kernel does not look into; left out: \
+         {other_links} without Ethernet, {unfit} too short or long for a test run",
         folder.display(),
         captures.len()
     );

@@ -2,8 +2,8 @@
 //!
 //! Every connection joins two hosts and both of its ends send: its two flows carry the requests of one end and the ACKs
 //! to the other's. Requests are single-packet messages, SEND and WRITE on every other connection, in order; every 32nd
-//! asks for an ACK and gets one (62 bytes), so 97 of 100 frames have the asked length. Connections take turns by a seeded
-//! draw, a burst of up to eight messages each.
+//! asks for an ACK and gets one (62 bytes), so 97 of 100 frames have the asked length. Connections take turns by a
+//! seeded draw, a burst of up to eight messages each.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};

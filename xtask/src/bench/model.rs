@@ -13,8 +13,8 @@ use crate::sh;
 /// Runs of each workload; the median counts.
 const ROUNDS: usize = 5;
 
-/// A workload of `model/examples/load.rs`: its name, what it is, the ports of its fabric (as many events wait in the bare
-/// loop), and what is asked of it: millions of hops in a CPU second, megabytes.
+/// A workload of `model/examples/load.rs`: its name, what it is, the ports of its fabric (as many events wait in the
+/// bare loop), and what is asked of it: millions of hops in a CPU second, megabytes.
 struct Case {
     name: &'static str,
     about: &'static str,

@@ -73,8 +73,8 @@ pub(super) fn build(packet: &Packet, length: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(&crc.to_le_bytes());
 }
 
-/// The ICRC of a frame that lacks it: CRC-32 over eight bytes of ones (in the place of an LRH) and the packet from the IP
-/// header on, with ones for what routers change: TOS, TTL, both checksums, and the BTH's byte 4 (IBTA annex A17).
+/// The ICRC of a frame that lacks it: CRC-32 over eight bytes of ones (in the place of an LRH) and the packet from the
+/// IP header on, with ones for what routers change: TOS, TTL, both checksums, and the BTH's byte 4 (IBTA annex A17).
 fn icrc(frame: &[u8]) -> u32 {
     let mut crc = crc32fast::Hasher::new();
     let mut head = [0u8; IPV4 + UDP + 12];

@@ -1,8 +1,9 @@
 //! `build-ebpf`: the kernel programs, from their source to the object that `rocetop` carries in it.
 //!
-//! The object is committed: who builds rocetop needs neither an eBPF linker nor the source of Rust's core library. `--check`
-//! builds it again and compares byte for byte, so that nobody has to believe that it is what the source says. For the bytes
-//! to be the same everywhere, compiler and linker have fixed versions and no path of this machine goes into the object.
+//! The object is committed: who builds rocetop needs neither an eBPF linker nor the source of Rust's core library.
+//! `--check` builds it again and compares byte for byte, so that nobody has to believe that it is what the source says.
+//! For the bytes to be the same everywhere, compiler and linker have fixed versions and no path of this machine goes
+//! into the object.
 
 mod tools;
 
@@ -21,8 +22,8 @@ const OBJECT: &str = "rocetop/bpf/rocetop.bpf.o";
 
 const TARGET: &str = "bpfel-unknown-none";
 
-/// For the kernel: version 3 of the instruction set (Linux 5.1), and loads that need not be aligned, since the kernel runs
-/// rocetop where the CPU allows them.
+/// For the kernel: version 3 of the instruction set (Linux 5.1), and loads that need not be aligned, since the kernel
+/// runs rocetop where the CPU allows them.
 const FLAGS: &[&str] = &[
     "--cfg=bpf_target_arch=\"x86_64\"",
     "-Cdebuginfo=2",
@@ -53,8 +54,8 @@ pub(crate) fn run(args: &[String]) -> Result<bool> {
     }
     let at = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
     println!(
-        "{OBJECT} is not what the source says: {} bytes, built {} ({}), different from byte {at} on. If the source is right: \
-         cargo xtask build-ebpf",
+        "{OBJECT} is not what the source says: {} bytes, built {} ({}), different from byte {at} on. If the source is \
+         right: cargo xtask build-ebpf",
         old.len(),
         new.len(),
         built.display()

@@ -1,5 +1,5 @@
-//! What building for the kernel needs beside cargo: one fixed compiler, its core library's source, and a linker that knows
-//! eBPF. What may be fetched is fetched, into the user's cache; what may not is named.
+//! What building for the kernel needs beside cargo: one fixed compiler, its core library's source, and a linker that
+//! knows eBPF. What may be fetched is fetched, into the user's cache; what may not is named.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -1,8 +1,8 @@
 //! `lab`: real RDMA traffic through the release binary, in a machine of its own whose kernel has Soft-RoCE.
 //!
-//! Boots in software emulation, so it runs anywhere; a run takes some minutes, which is why `test` leaves it out. The machine has
-//! two Soft-RoCE devices behind a router and perftest between them; `rocetop live` watches one end by sums and the other
-//! by headers, tcpdump captures both. Then three counts of the same packets stand side by side.
+//! Boots in software emulation, so it runs anywhere; a run takes some minutes, which is why `test` leaves it out. The
+//! machine has two Soft-RoCE devices behind a router and perftest between them; `rocetop live` watches one end by sums
+//! and the other by headers, tcpdump captures both. Then three counts of the same packets stand side by side.
 
 mod compare;
 

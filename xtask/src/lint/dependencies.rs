@@ -54,7 +54,8 @@ mod tests {
 
     #[test]
     fn a_row_needs_both_features_off_and_a_reason() {
-        let good = "[workspace.dependencies]\nhouse = { path = 'house' }\na = { version = '1', default-features = false } # why\n";
+        let good = "[workspace.dependencies]\nhouse = { path = 'house' }\n\
+                    a = { version = '1', default-features = false } # why\n";
         assert!(table(good).unwrap().is_empty());
         let bad = "[workspace.dependencies]\na = '1' # why\n\nb = { version = '1', default-features = false }\n";
         let faults = table(bad).unwrap();

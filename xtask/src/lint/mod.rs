@@ -110,7 +110,8 @@ mod tests {
     #[test]
     fn dependencies_of_every_kind_are_seen() {
         let manifest: toml::Table = toml::from_str(
-            "[dependencies]\na = '1'\n[dev-dependencies]\nb.workspace = true\n[target.'cfg(unix)'.dependencies]\nc = '2'",
+            "[dependencies]\na = '1'\n[dev-dependencies]\nb.workspace = true\n\
+             [target.'cfg(unix)'.dependencies]\nc = '2'",
         )
         .unwrap();
         let names: Vec<String> = dependencies_of(&manifest).into_iter().map(|(name, _)| name).collect();

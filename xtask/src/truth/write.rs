@@ -38,7 +38,8 @@ fn toml(stem: &str, sidecar: &Value, answer: &Answer) -> Result<String> {
     let mut out =
         String::from("# Made by `cargo xtask truth --write-toml`; README.md beside it describes the format.\n");
     let origin = format!(
-        "our Soft-RoCE lab: rdma_rxe of Linux {}, veth and a router namespace in {}; taken at {tap} with tcpdump or dumpcap",
+        "our Soft-RoCE lab: rdma_rxe of Linux {}, veth and a router namespace in {}; taken at {tap} with tcpdump or \
+        dumpcap",
         text("/versions/kernel"),
         text("/versions/emulation").split(" (").next().unwrap_or_default(),
     );

@@ -8,7 +8,7 @@ impl Evidence {
     /// With what was lost between the taps, where there are several that cover the flow.
     pub(in crate::detect) fn with_taps(self, told: Option<&Told>) -> Self {
         let Some(told) = told else { return self };
-        let evidence = self.with("requests_lost_between_taps", told.requests);
+        let evidence = self.with_harm("requests_lost_between_taps", told.requests);
         let evidence = match told.answers {
             Some(answers) => evidence.with("answers_lost_between_taps", answers),
             None => evidence,

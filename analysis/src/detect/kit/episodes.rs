@@ -44,8 +44,8 @@ impl Digest {
     }
 }
 
-/// All timeouts of a story, and in how many stalls they came: `6 timeouts in 1 stall`. `stalls` are the episodes that are
-/// told of; `None` where other timeouts are told elsewhere, so that nobody knows how many belong to these.
+/// All timeouts of a story, and in how many stalls they came: `6 timeouts in 1 stall`. `stalls` are the episodes that
+/// are told of; `None` where other timeouts are told elsewhere, so that nobody knows how many belong to these.
 pub(in crate::detect) fn timeouts(
     story: &StoryReport,
     stalls: u64,

@@ -55,9 +55,9 @@ impl From<String> for Value {
     }
 }
 
-/// The figures that a finding rests on, in the order in which they are told.
+/// The figures that a finding rests on, in the order in which they are told, and the largest of those that count harm.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Evidence(pub Vec<(&'static str, Value)>);
+pub struct Evidence(pub Vec<(&'static str, Value)>, Option<u64>);
 
 impl Evidence {
     /// With one more figure.
@@ -65,6 +65,13 @@ impl Evidence {
     pub fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
         self.0.push((name, value.into()));
         self
+    }
+
+    /// With one more figure, which counts packets that were lost, late, marked or sent again.
+    #[must_use]
+    pub fn with_harm(mut self, name: &'static str, packets: u64) -> Self {
+        self.1 = self.1.max(Some(packets));
+        self.with(name, packets)
     }
 }
 
@@ -77,20 +84,6 @@ impl Serialize for Evidence {
         map.end()
     }
 }
-
-/// Figures that count packets which were lost, late, marked or sent again.
-const HARM: [&str; 10] = [
-    "sent_again",
-    "requests_lost_between_taps",
-    "lost_before_tap",
-    "lost_after_tap",
-    "lost_or_late",
-    "lost_responses",
-    "reordered",
-    "repeats",
-    "ce",
-    "bad",
-];
 
 /// Something that a person should know.
 #[derive(Clone, Debug, Serialize)]
@@ -138,9 +131,7 @@ impl Finding {
     /// failed for good comes before all that can be counted; of what no figure measures, nothing is said.
     #[must_use]
     pub fn harm(&self) -> u64 {
-        let harms = self.evidence.0.iter().filter(|(name, _)| HARM.contains(name));
-        let counts = harms.filter_map(|(_, value)| if let Value::Number(n) = value { Some(*n) } else { None });
-        counts.max().unwrap_or(if self.severity == Severity::Critical { u64::MAX } else { 0 })
+        self.evidence.1.unwrap_or(if self.severity == Severity::Critical { u64::MAX } else { 0 })
     }
 
     /// Where it stands in a list: the worst first, of those the one that hurts most, then by time.
@@ -177,6 +168,11 @@ impl Finding {
         self
     }
 
+    pub(in crate::detect) fn with_harm(mut self, name: &'static str, packets: u64) -> Self {
+        self.evidence = self.evidence.with_harm(name, packets);
+        self
+    }
+
     pub(in crate::detect) fn advice(mut self, advice: &str) -> Self {
         advice.clone_into(&mut self.advice);
         self
@@ -192,11 +188,14 @@ mod tests {
     fn the_worst_comes_first_and_of_those_what_hurts_most() {
         let finding = |severity, title: &str| Finding::of(rule("RT001").unwrap(), severity, title.to_owned());
         let mut list = [
-            finding(Severity::Warning, "one").with("sent_again", 1u64).during(1, 1),
-            finding(Severity::Info, "known").with("sent_again", 1_000u64),
-            finding(Severity::Critical, "much").with("requests", 9_000u64).with("sent_again", 97u64),
-            finding(Severity::Warning, "lost").with("lost_or_late", 3u64).with("sent_again", 2u64).during(9, 9),
-            finding(Severity::Warning, "later").with("sent_again", 1u64).during(2, 2),
+            finding(Severity::Warning, "one").with_harm("sent_again", 1u64).during(1, 1),
+            finding(Severity::Info, "known").with_harm("sent_again", 1_000u64),
+            finding(Severity::Critical, "much").with("requests", 9_000u64).with_harm("sent_again", 97u64),
+            finding(Severity::Warning, "lost")
+                .with_harm("lost_or_late", 3u64)
+                .with_harm("sent_again", 2u64)
+                .during(9, 9),
+            finding(Severity::Warning, "later").with_harm("sent_again", 1u64).during(2, 2),
             finding(Severity::Warning, "unmeasured"),
             finding(Severity::Critical, "failed").with("error", "remote access".to_owned()),
         ];

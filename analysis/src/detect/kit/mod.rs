@@ -17,8 +17,8 @@ use super::Rule;
 use crate::report::FlowReport;
 use crate::story::report::Near;
 
-/// A finding about the requests of a flow, as bad as the rule can be: time span and frames are those of the episodes, or
-/// the flow's where none was kept.
+/// A finding about the requests of a flow, as bad as the rule can be: time span and frames are those of the episodes,
+/// or the flow's where none was kept.
 pub(super) fn finding(rule: &Rule, flow: &FlowReport, digest: Option<&Digest>, title: String) -> Finding {
     let found = Finding::of(rule, rule.severity, title).about(flow);
     match digest {

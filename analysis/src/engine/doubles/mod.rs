@@ -1,8 +1,8 @@
 //! Doubles: captures that hold every frame twice, as two mirror ports in one file do, or a bridge and its port.
 //!
-//! Owns: which pairs of hosts are doubled, and what is held back until that is known. What a copy is where the two differ
-//! in TTL, VLAN or tunnel is told flow by flow, in `flow::mirror`; here the second one looks like the first, at the same interface
-//! or another one.
+//! Owns: which pairs of hosts are doubled, and what is held back until that is known. What a copy is where the two
+//! differ in TTL, VLAN or tunnel is told flow by flow, in `flow::mirror`; here the second one looks like the first, at
+//! the same interface or another one.
 //!
 //! A story cannot take back what it was told, so the first packets of a pair of hosts wait until it shows whether they
 //! come twice: four that do not are enough to say no. From then on a second one is left out before anybody counts it.
@@ -60,8 +60,8 @@ impl Doubles {
         pair.is_some_and(|pair| matches!(pair.state, State::Doubled(_)))
     }
 
-    /// A packet between hosts that are doubled, or not known to be single. Returns whether it is to be taken in now, after
-    /// what is `ready`.
+    /// A packet between hosts that are doubled, or not known to be single. Returns whether it is to be taken in now,
+    /// after what is `ready`.
     pub(crate) fn sift(&mut self, packet: &Packet, key: Key, ready: &mut Vec<Held>) -> bool {
         self.latest = None;
         let hosts = hosts(&key);

@@ -1,11 +1,11 @@
 //! What passes between two hosts, and whether it comes twice.
 //!
-//! Nine in ten packets come twice, or it is no capture that doubles. A sender in trouble repeats nearly everything as well,
-//! for a while; some things it never does. It does not put each repeat right behind its first packet. Repeats are not
-//! acknowledged as their first packets were: a responder says again how far it has come (IBTA C9-105), and a tap that sees
-//! each acknowledgement twice doubles. Both sides do not repeat it all at another interface. And a sender that goes back
-//! meanwhile sends nothing new: where the packets of more than that time come again after one and the same time, without
-//! exception, a mirror doubles them; those of one way, or of both. Each of these tells.
+//! Nine in ten packets come twice, or it is no capture that doubles. A sender in trouble repeats nearly everything as
+//! well, for a while; some things it never does. It does not put each repeat right behind its first packet. Repeats are
+//! not acknowledged as their first packets were: a responder says again how far it has come (IBTA C9-105), and a tap
+//! that sees each acknowledgement twice doubles. Both sides do not repeat it all at another interface. And a sender
+//! that goes back meanwhile sends nothing new: where the packets of more than that time come again after one and the
+//! same time, without exception, a mirror doubles them; those of one way, or of both. Each of these tells.
 
 use std::collections::VecDeque;
 
@@ -23,14 +23,15 @@ use crate::flow::headers::{Outer, Place};
 /// Time within which a double passes for one without a word of the peer. A network card's or bridge's double is
 /// microseconds apart; a sender's repeat waits at least a round trip.
 pub(crate) const AT_ONCE: Nanos = Nanos(100_000);
-/// Time within which a capture delivers the double of a frame. A mirror port of 10 Gb/s that has a megabyte before it is
-/// late by 0.8 ms; the shortest timers that adapters are set to are longer (4.096 us times 2^8 and more, IBTA 9.7.6.1.3).
+/// Time within which a capture delivers the double of a frame. A mirror port of 10 Gb/s that has a megabyte before it
+/// is late by 0.8 ms; the shortest timers that adapters are set to are longer (4.096 us times 2^8 and more, IBTA
+/// 9.7.6.1.3).
 const DOUBLED_WITHIN: Nanos = Nanos(1_000_000);
 /// Packets of a pair of hosts among which a double is looked for: at line rate it comes between those that follow. The
 /// first one may be [`FRUITLESS`] packets late, and proof takes as many again.
 const RECENT: usize = 512;
-/// Packets among which it shows that doubles come right behind their first ones. In more of them a READ that is asked for
-/// again and again looks the same.
+/// Packets among which it shows that doubles come right behind their first ones. In more of them a READ that is asked
+/// for again and again looks the same.
 pub(super) const SOON: usize = 64;
 /// Packets among which none has a double: then none will have.
 const FRUITLESS: usize = 256;
@@ -89,8 +90,8 @@ pub(super) struct Count {
 }
 
 impl Count {
-    /// Nine in ten have a double, and most doubles come between first packets. A responder that says again and again how
-    /// far it has come makes pairs of its own, and thirds.
+    /// Nine in ten have a double, and most doubles come between first packets. A responder that says again and again
+    /// how far it has come makes pairs of its own, and thirds.
     pub(super) fn nearly_all(self) -> bool {
         if self.third * 4 > self.doubles {
             return false;
@@ -250,8 +251,8 @@ impl Pair {
         of_way.filter(|s| s.proves && !s.closed && !apart(s.at, now, within)).count()
     }
 
-    /// The ways whose packets all come again after the same time, and have for longer than a sender that goes back would
-    /// send nothing new. Of both, a few doubles in each tell; of one alone, as many as prove it.
+    /// The ways whose packets all come again after the same time, and have for longer than a sender that goes back
+    /// would send nothing new. Of both, a few doubles in each tell; of one alone, as many as prove it.
     fn steady(&self, least: u32, now: Nanos) -> Ways {
         let all = self.count();
         let alike = apart(self.soonest, self.latest, TICK.max(Nanos(self.soonest.0 / STEADY)));
@@ -286,8 +287,8 @@ impl Pair {
         }
     }
 
-    /// Whether the doubles among so many packets prove it: of more than a few, all that are due by twice the time that they
-    /// take have come, but for some.
+    /// Whether the doubles among so many packets prove it: of more than a few, all that are due by twice the time that
+    /// they take have come, but for some.
     fn proves(&self, held: usize, now: Nanos) -> Ways {
         let all = self.count();
         if all.doubles < PROOF {

@@ -134,8 +134,8 @@ fn responses(start: u32, end: u32, us: u64) -> impl Iterator<Item = Sent> {
     })
 }
 
-/// A READ of eight packets whose fourth response is late, so that the rest is asked for twice: from there and, when that
-/// response has come, from the next on. The second tap does not show the requests at `lacks`.
+/// A READ of eight packets whose fourth response is late, so that the rest is asked for twice: from there and, when
+/// that response has come, from the next on. The second tap does not show the requests at `lacks`.
 fn asked_again(lacks: &[u32]) -> TapReport {
     let mut lab = Lab::new();
     let ask = |lab: &mut Lab, sent: Sent| {

@@ -136,7 +136,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn round_trip(transaction: u64, local: u32, remote: u32, qpn in 0u32..1 << 24, starting_psn in 0u32..1 << 24, responder_resources: u8, initiator_depth: u8, target_ack_delay in 0u8..32, rnr_retry in 0u8..8) {
+        fn round_trip(
+            transaction: u64, local: u32, remote: u32, qpn in 0u32..1 << 24, starting_psn in 0u32..1 << 24,
+            responder_resources: u8, initiator_depth: u8, target_ack_delay in 0u8..32, rnr_retry in 0u8..8,
+        ) {
             let built = Rep {
                 transaction: TransactionId(transaction),
                 local: CommId(local),

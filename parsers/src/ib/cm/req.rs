@@ -214,7 +214,8 @@ mod tests {
         assert_eq!(Req::load(&LAB[..], 0, TRANSACTION), Ok(lab()));
         assert_eq!(
             lab().to_string(),
-            "REQ id 0x903bbdfb service tcp port 7174 qp 21 psn 2207661 mtu 1024 retry 7 rnr 7 timeout 2^19 10.9.1.1:41446 to 10.9.2.1"
+            "REQ id 0x903bbdfb service tcp port 7174 qp 21 psn 2207661 mtu 1024 retry 7 rnr 7 timeout 2^19 \
+            10.9.1.1:41446 to 10.9.2.1"
         );
     }
 
@@ -237,7 +238,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn round_trip(transaction: u64, local: u32, service: u64, qpn in 0u32..1 << 24, responder_resources: u8, initiator_depth: u8, service_type in 0u8..4, starting_psn in 0u32..1 << 24, retry_count in 0u8..8, pkey: u16, path_mtu in 0u8..16, rnr_retry in 0u8..8, src: [u8; 16], dst: [u8; 16], flow_label in 0u32..1 << 20, traffic_class: u8, hop_limit: u8, ack_timeout in 0u8..32) {
+        fn round_trip(
+            transaction: u64, local: u32, service: u64, qpn in 0u32..1 << 24, responder_resources: u8,
+            initiator_depth: u8, service_type in 0u8..4, starting_psn in 0u32..1 << 24, retry_count in 0u8..8,
+            pkey: u16, path_mtu in 0u8..16, rnr_retry in 0u8..8, src: [u8; 16], dst: [u8; 16],
+            flow_label in 0u32..1 << 20, traffic_class: u8, hop_limit: u8, ack_timeout in 0u8..32,
+        ) {
             let built = Req {
                 transaction: TransactionId(transaction),
                 local: CommId(local),

@@ -19,8 +19,8 @@ fn fault(text: &str) -> String {
 #[test]
 fn everything_that_can_be_said() {
     let e = one("# a comment\n[[expect]]\nname = 'n'\nwhy = 'w'\nthat = 'flow.requests.gaps <= 1_0'\n\
-                 where = { src = '::ffff:10.0.0.1', dst_qp = [0x20, 33], requests.packets = '> 0', requests.gaps = '< 9', vlan.pcp = 3 }\n\
-                 over = 'max'\nmay_be_none = true\n");
+                 where = { src = '::ffff:10.0.0.1', dst_qp = [0x20, 33], requests.packets = '> 0', \
+                 requests.gaps = '< 9', vlan.pcp = 3 }\nover = 'max'\nmay_be_none = true\n");
     assert_eq!((e.title().as_str(), e.why().unwrap().as_str(), e.line()), ("n", "w", 5));
     assert!(e.over == Over::Max && e.may_be_none && e.select.len() == 5);
     assert_eq!(
@@ -138,7 +138,9 @@ fn what_no_person_writes_is_no_disaster() {
 
 proptest::proptest! {
     #[test]
-    fn no_text_is_a_disaster(line in "[a-z.=<>!0-9 %\\[\\]'_*\u{b5}\u{1f980}-]{0,40}", key in "[a-z._]{1,12}", rest in ".{0,80}") {
+    fn no_text_is_a_disaster(
+        line in "[a-z.=<>!0-9 %\\[\\]'_*\u{b5}\u{1f980}-]{0,40}", key in "[a-z._]{1,12}", rest in ".{0,80}",
+    ) {
         let _ = parse("e.toml", &format!("[[expect]]\nthat = \"{line}\"\nwhere = {{ {key} = \"{line}\" }}\n"));
         let _ = parse("e.toml", &format!("[[expect]]\n{key} = {rest}\n"));
         let _ = parse("e.toml", &rest);

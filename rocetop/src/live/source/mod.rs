@@ -1,7 +1,7 @@
 //! Through what an interface is watched: one file a source.
 //!
-//! A source is opened with all permissions and read without any. It never blocks: it hands over what is at hand and names
-//! a descriptor to wait on.
+//! A source is opened with all permissions and read without any. It never blocks: it hands over what is at hand and
+//! names a descriptor to wait on.
 
 #[cfg(feature = "libpcap")]
 mod libpcap;
@@ -65,8 +65,8 @@ pub(super) trait Source: Send {
     /// What to wait on for more.
     fn descriptor(&self) -> RawFd;
 
-    /// Frames so far that the kernel had no room for; `None` where it does not tell. Where flows are counted, packets that
-    /// no flow has counted.
+    /// Frames so far that the kernel had no room for; `None` where it does not tell. Where flows are counted, packets
+    /// that no flow has counted.
     fn drops(&mut self) -> Option<u64>;
 
     /// What the kernel counted since the last time, where it counts.
@@ -99,7 +99,8 @@ pub enum WatchError {
     },
     /// Its frames start with something that a packet socket does not explain.
     #[error(
-        "cannot watch {device} through raw: its hardware type is {hardware}, and raw reads Ethernet and plain IP; try --source libpcap"
+        "cannot watch {device} through raw: its hardware type is {hardware}, and raw reads Ethernet and plain IP; try \
+        --source libpcap"
     )]
     Hardware {
         /// Its name.

@@ -1,7 +1,9 @@
-//! A packet socket of our own: needs no library, sees both directions of any interface that the kernel handles frames of.
+//! A packet socket of our own: needs no library, sees both directions of any interface that the kernel handles frames
+//! of.
 //!
-//! pnet_datalink's channel would be less code, but hands over bare bytes: the kernel takes the VLAN tag out of a frame and
-//! tells it beside, as it does the time stamp, the direction and the true length; none of these can be had through it.
+//! pnet_datalink's channel would be less code, but hands over bare bytes: the kernel takes the VLAN tag out of a frame
+//! and tells it beside, as it does the time stamp, the direction and the true length; none of these can be had through
+//! it.
 
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};

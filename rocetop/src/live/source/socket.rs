@@ -114,7 +114,8 @@ impl Socket {
             count += 1;
         }
         let flags = libc::MSG_TRUNC | libc::MSG_DONTWAIT;
-        // SAFETY: the first `count` headers point to slots, names and control room that outlive the call, with their sizes.
+        // SAFETY: the first `count` headers point to slots, names and control room that outlive the call, with their
+        // sizes.
         let got = unsafe { libc::recvmmsg(self.as_raw_fd(), headers.as_mut_ptr(), count, flags, std::ptr::null_mut()) };
         let got = usize::try_from(got).map_err(|_| io::Error::last_os_error())?;
         let told = headers.iter().zip(&names).zip(&control).take(got);
@@ -167,7 +168,8 @@ impl Beside {
         }
     }
 
-    /// `struct tpacket_auxdata` (linux/if_packet.h): status, len, snaplen: 32 bits; mac, net, vlan_tci, vlan_tpid: 16 bits.
+    /// `struct tpacket_auxdata` (linux/if_packet.h): status, len, snaplen: 32 bits; mac, net, vlan_tci, vlan_tpid: 16
+    /// bits.
     fn auxiliary(&mut self, data: &[u8]) {
         let word = |at: usize| data.get(at..).and_then(|d| d.first_chunk()).map(|b| u32::from_ne_bytes(*b));
         let half = |at: usize| data.get(at..).and_then(|d| d.first_chunk()).map(|b| u16::from_ne_bytes(*b));

@@ -22,8 +22,8 @@ const UNKNOWN: u64 = u64::MAX;
 const PART: &str = "interface statistics block";
 
 impl Pcapng {
-    /// Takes in what an interface's counters say. They count from the start of the capture on: the last one holds. What is
-    /// odd about the block tells nothing, and ends nothing: no packet needs it.
+    /// Takes in what an interface's counters say. They count from the start of the capture on: the last one holds. What
+    /// is odd about the block tells nothing, and ends nothing: no packet needs it.
     #[cold]
     pub(super) fn interface_statistics(&mut self, ahead: &[u8]) -> Result<Step, Fault> {
         let Some(block) = whole(self.order, ahead, EMPTY_BLOCK, PART)? else { return need(self.order, ahead) };

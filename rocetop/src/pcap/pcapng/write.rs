@@ -1,7 +1,8 @@
 //! Writing pcapng: one little endian section, time stamps in nanoseconds, comments on packets.
 //!
 //! Source: draft-ietf-opsawg-pcapng, 4.1 (section header), 4.2 (interface description), 4.3 (enhanced packet), 3.5
-//! (options). Whatever is written can be read back by the decoder beside this file: what it would refuse is an error here.
+//! (options). Whatever is written can be read back by the decoder beside this file: what it would refuse is an error
+//! here.
 
 use std::io::{self, Write};
 

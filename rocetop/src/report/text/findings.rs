@@ -26,7 +26,8 @@ fn in_turn(found: &Findings) -> Vec<&Finding> {
     list
 }
 
-/// Writes as many findings as are to be `shown`, and how many there are beyond. `start` is the time of the capture's first frame.
+/// Writes as many findings as are to be `shown`, and how many there are beyond. `start` is the time of the capture's
+/// first frame.
 pub(super) fn write<W: Write>(
     page: &mut Page<'_, W>,
     found: &Findings,

@@ -142,7 +142,8 @@ fn watching<W: Write>(page: &mut Page<'_, W>, watched: &Watched) -> io::Result<(
         let counted = match watched.unlisted {
             0 => format!("Through {source}, counted in the kernel: figures of flows are exact."),
             n => format!(
-                "Through {source}, counted in the kernel, whose table of flows was full: {} belong to flows that are not here.",
+                "Through {source}, counted in the kernel, whose table of flows was full: {} belong to flows that are \
+                not here.",
                 counted(n, "packet")
             ),
         };
@@ -282,8 +283,8 @@ fn verdict<W: Write>(
         page.words(BAD, "", "No RoCE or InfiniBand frame was found.")?;
         if let Some(link) = captures.iter().find_map(|c| c.unread_link.as_deref()) {
             let text = format!(
-                "Frames of the link type {link} cannot be read here. Capture on an Ethernet or RDMA device, or convert the \
-                 file."
+                "Frames of the link type {link} cannot be read here. Capture on an Ethernet or RDMA device, or convert \
+                 the file."
             );
             return page.words(PLAIN, "", &text);
         }

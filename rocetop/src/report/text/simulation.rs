@@ -9,7 +9,8 @@ use crate::report::simulation::{Circle, Flow, Link, LostOf, Simulation, Tree};
 /// Trees of pauses that are shown.
 const TREES: usize = 5;
 
-/// Writes the page: at most `top` flows, the slowest first, as many links, those in trouble first, and as many pairs that lost.
+/// Writes the page: at most `top` flows, the slowest first, as many links, those in trouble first, and as many pairs
+/// that lost.
 ///
 /// # Errors
 /// Those of the writer.

@@ -1,7 +1,7 @@
 //! Hanging the programs into an interface: XDP for what it receives, TC for what it sends.
 //!
-//! Native XDP first, which takes frames in several buffers; then generic. TCX first, whose links die with the process; then
-//! a classic filter (clsact), which does not: it carries our program's name, and the next start removes it.
+//! Native XDP first, which takes frames in several buffers; then generic. TCX first, whose links die with the process;
+//! then a classic filter (clsact), which does not: it carries our program's name, and the next start removes it.
 
 use std::io;
 use std::os::linux::net::SocketAddrExt;
@@ -158,8 +158,8 @@ fn send(
     }
 }
 
-/// The right to call filters of our name on this interface left behind; `None` while another rocetop has it. An abstract
-/// name lives in this network namespace, and no longer than its process, however that ends.
+/// The right to call filters of our name on this interface left behind; `None` while another rocetop has it. An
+/// abstract name lives in this network namespace, and no longer than its process, however that ends.
 fn claim(index: u32) -> io::Result<Option<UnixListener>> {
     let name = SocketAddr::from_abstract_name(format!("rocetop/clsact/{index}"))?;
     match UnixListener::bind_addr(&name) {
@@ -190,8 +190,8 @@ fn tc_errno(error: &TcError) -> Option<i32> {
 fn explain(errno: Option<i32>, name: &str, error: &dyn std::error::Error) -> String {
     match errno {
         Some(libc::EBUSY) => format!(
-            "another XDP program hangs in {name} already (`ip link show {name}`): it may be another rocetop; end it, or watch \
-             through --source libpcap"
+            "another XDP program hangs in {name} already (`ip link show {name}`): it may be another rocetop; end it, \
+             or watch through --source libpcap"
         ),
         Some(libc::EOPNOTSUPP) => format!("the driver of {name} has none"),
         Some(libc::ERANGE) => {

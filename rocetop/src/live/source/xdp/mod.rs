@@ -1,8 +1,8 @@
 //! The kernel programs: what passes is counted where it passes, and as much of it comes here as is wanted.
 //!
-//! Either every RoCE packet's headers come through a ring, and the engine sees packets; or the kernel's tables of flows are
-//! read once a second, and the engine sees sums, exact at any rate. Each interface has programs and tables of its own, so
-//! that a flow which crosses two is counted once at each.
+//! Either every RoCE packet's headers come through a ring, and the engine sees packets; or the kernel's tables of flows
+//! are read once a second, and the engine sees sums, exact at any rate. Each interface has programs and tables of its
+//! own, so that a flow which crosses two is counted once at each.
 
 mod attach;
 
@@ -123,10 +123,15 @@ impl Kernel {
         let mut notes = vec![format!("{}: {mode}{kernel}", device.name)];
         notes.push(match (ways.counted, ways.sample) {
             (false, _) => format!("{}: the first 128 bytes of every RoCE packet: no ICRC is checked", device.name),
-            (true, None) => format!("{}: flows are counted in the kernel: repeats, stories and findings need packets", device.name),
+            (true, None) => format!(
+                "{}: flows are counted in the kernel: repeats, stories and findings need \
+                packets",
+                device.name
+            ),
             (true, Some(n)) => format!(
-                "{}: flows are counted in the kernel: repeats, stories and findings need packets; of one RoCE packet in {n} \
-                 the first 128 bytes are seen", device.name
+                "{}: flows are counted in the kernel: repeats, stories and findings need packets; of one RoCE packet \
+                 in {n} the first 128 bytes are seen",
+                device.name
             ),
         });
         notes.extend(attached.notes.iter().cloned());
@@ -142,7 +147,8 @@ impl Kernel {
         Ok((LinkType::ETHERNET, source, mode, notes))
     }
 
-    /// All flows that packets were added to since the last time; long silent ones are taken out where a table is nearly full.
+    /// All flows that packets were added to since the last time; long silent ones are taken out where a table is nearly
+    /// full.
     fn flows(&mut self) -> Result<Vec<Counted>, ReadError> {
         let programs = &self.programs;
         let told = |error: bpf::BpfError| ReadError(error.explain());
