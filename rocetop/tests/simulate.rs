@@ -37,6 +37,12 @@ fn simulate(folder: &Folder, name: &str, links: &[&str], more: &[&str]) -> (Valu
     (report(&args), files)
 }
 
+#[test]
+fn all_keys_can_be_listed() {
+    let ran = Ran::of(&mut rocetop(&["simulate", "--keys"]));
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), rocetop_model::scenario::KEYS));
+}
+
 fn number(value: &Value) -> u64 {
     value.as_u64().unwrap()
 }
@@ -296,6 +302,9 @@ fn losses_are_counted_where_they_happen_without_a_tap() {
     // Data break on their way to the right switch, ACKs on their way back.
     assert!(broken["t1s1-t1s0"] > 0 && broken.keys().all(|link| link.starts_with("t1s")), "{broken:?}");
     assert_eq!(broken.values().sum::<u64>(), number(&played["totals"]["broken"]));
+    // What one end sends and the other does not get is the loss of the end that sends.
+    let lost = |name: &str| number(&link(&played, name)["lost"]);
+    assert_eq!((lost("t1s0-t1s1"), lost("t1s1-t1s0")), (broken["t1s1-t1s0"], *broken.get("t1s0-t1s1").unwrap_or(&0)));
     assert_eq!(played["totals"]["drops"], 0);
     // Whose they were: data of both hosts to the third, and its ACKs.
     assert_eq!(sum(&played["lost"], |row| &row["packets"]), number(&played["totals"]["broken"]));
@@ -305,6 +314,19 @@ fn losses_are_counted_where_they_happen_without_a_tap() {
     let (_, pairs) = ran.out.split_once("\nLost (by who sent to whom)\n").unwrap();
     assert!(pairs.contains(&format!("  h0 > h2  {} packet", first["packets"])), "{}", ran.out);
     assert!(ran.out.contains(&format!("0 drops  {} broken on cables", played["totals"]["broken"])), "{}", ran.out);
+}
+
+/// A circle of queues is told at the end, whatever ended the run; CNPs are those of flows, whoever decides about them.
+#[test]
+fn what_happened_is_told_where_one_looks_first() {
+    let ran = Ran::of(&mut rocetop(&["simulate", &scenario("deadlock_ring.toml")]));
+    let (end, _) = ran.out.split_once("\nIn all").unwrap();
+    assert!(end.contains("queues waited for each other in a circle"), "{end}");
+    let storm = scenario("pause_storm.toml");
+    let played = report(&["simulate", "--json", &storm]);
+    let sent = sum(&played["nics"], |nic| &nic["np_cnp_sent"]);
+    assert!(sent > 0);
+    assert_eq!(sum(&played["flows"], |flow| &flow["cnps"]), sent);
 }
 
 /// Frames that nobody waits for are on both sides of a cable when a run ends.

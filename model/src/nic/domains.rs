@@ -51,7 +51,7 @@ impl State {
         for ((tier, marked), most) in (1..).zip(seen.marked).zip(domains.above_ppm) {
             if above(marked, packets, most) {
                 let share = u64::from(marked) * 1_000_000 / u64::from(seen.packets);
-                self.send_cnp(at, packet.qp, tier, share as u32);
+                self.send_cnp(at, packet, tier, share as u32);
             }
         }
     }

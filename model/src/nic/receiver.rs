@@ -153,13 +153,14 @@ impl State {
             return;
         }
         *ready = self.now + self.settings.nic.cnp_interval;
-        self.flows[packet.flow].cnps += 1;
-        self.send_cnp(at, packet.qp, packet.marked, 1_000_000);
+        self.send_cnp(at, packet, packet.marked, 1_000_000);
     }
 
-    /// Sends a CNP that names a tier and its share of marks.
-    pub(super) fn send_cnp(&mut self, at: PortId, qp: QpId, tier: u8, share_ppm: u32) {
+    /// Sends a CNP that names a tier and its share of marks, to the sender of a packet.
+    pub(super) fn send_cnp(&mut self, at: PortId, packet: &Packet, tier: u8, share_ppm: u32) {
         self.nic_counts[at].cnps_sent += 1;
+        self.flows[packet.flow].cnps += 1;
+        let qp = packet.qp;
         let receiver = &self.receivers[qp];
         let cnp = Packet {
             sent: self.now,

@@ -276,6 +276,7 @@ impl State {
             return;
         }
         if self.settings.nic.recovery == Recovery::Selective {
+            self.nic_counts[self.senders[qp].port].naks += 1;
             return self.missing(qp, packet.early);
         }
         if packet.seq != self.senders[qp].una {

@@ -21,7 +21,7 @@ pub struct NicCounters {
     pub out_of_sequence: u64,
     /// `duplicate_request`: requests that had come before.
     pub duplicates: u64,
-    /// `packet_seq_err`: NAKs that made it go back.
+    /// `packet_seq_err`: NAKs that made it send again.
     pub naks: u64,
     /// `local_ack_timeout_err`.
     pub timeouts: u64,

@@ -23,6 +23,7 @@
 
 mod fabric;
 mod faults;
+mod keys;
 mod reader;
 mod run;
 mod settings;
@@ -30,6 +31,7 @@ mod traffic;
 mod unfit;
 mod value;
 
+pub use keys::KEYS;
 pub use reader::Fault;
 pub(crate) use reader::{Keys, Knobs, knobs};
 pub use run::{Ended, Run, Sink};

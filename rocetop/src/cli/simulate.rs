@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, bail, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
 use rocetop_model::observe::{link_name, port_of};
-use rocetop_model::scenario::{Ended, Fault, Faults, Run, Scenario};
+use rocetop_model::scenario::{Ended, Fault, Faults, KEYS, Run, Scenario};
 use rocetop_model::topology::PortId;
 
 use super::input::listen;
@@ -25,7 +25,12 @@ use crate::source::Stop;
 #[command(after_help = AFTER)]
 pub struct Args {
     /// The scenario: a TOML file, or - for standard input
-    scenario: PathBuf,
+    #[arg(required_unless_present = "keys")]
+    scenario: Option<PathBuf>,
+
+    /// Print all that a scenario can say, with its defaults, and end
+    #[arg(long, exclusive = true)]
+    keys: bool,
 
     /// Draw everything from this seed, and not from the scenario's
     #[arg(long, value_name = "N")]
@@ -53,7 +58,7 @@ pub struct Args {
 }
 
 const AFTER: &str = "\
-A scenario has a fabric and traffic; all else has a default:
+A scenario has a fabric and traffic; all else has a default (--keys lists all):
 
   [fabric]
   shape = \"star\"
@@ -109,8 +114,12 @@ const MOST_OF_FLOWS: u64 = 100 << 20;
 /// # Errors
 /// A scenario that cannot be read or played, a link that is not there, output that fails.
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
+    let Some(path) = &args.scenario else {
+        io::stdout().write_all(KEYS.as_bytes()).or_else(quiet_pipe).context("cannot write the keys")?;
+        return Ok(Exit::Clean);
+    };
     let stop = listen()?;
-    let mut scenario = read(&args.scenario)?;
+    let mut scenario = read(path)?;
     if let Some(seed) = args.seed {
         scenario.settings.seed = seed;
     }
@@ -120,7 +129,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         taps.push((port, &tap.file));
     }
     scenario.taps.extend(taps.iter().map(|(port, _)| *port));
-    let mut run = scenario.begin().map_err(|unfit| anyhow::anyhow!(at(&args.scenario, &unfit.fault)))?;
+    let mut run = scenario.begin().map_err(|unfit| anyhow::anyhow!(at(path, &unfit.fault)))?;
     let mut captures = Captures::new(&scenario.fabric, args.snaplen);
     for (nth, (port, path)) in taps.iter().enumerate() {
         let before: Vec<PathBuf> = taps.iter().take(nth).map(|(_, path)| path.to_path_buf()).collect();
@@ -201,7 +210,7 @@ fn flow_file(path: &Path) -> Result<String, String> {
 fn create(path: &Path, args: &Args) -> anyhow::Result<BufWriter<File>> {
     let name = path.display();
     ensure!(!is_stdout(path), "--pcap needs the name of a file: standard output has the report");
-    if is_read(path, std::slice::from_ref(&args.scenario)).is_some() {
+    if is_read(path, args.scenario.as_slice()).is_some() {
         bail!("{name} is the scenario, which is read: --pcap needs another file");
     }
     let file = File::create(path).with_context(|| format!("cannot write {name}"))?;

@@ -128,6 +128,8 @@ pub struct Link {
     pub drops: u64,
     /// Frames on their way in that a cut or a bit error took.
     pub broken: u64,
+    /// Frames that left by it and were dropped or taken: the other end's `drops` and `broken`.
+    pub lost: u64,
     pub ce: u64,
     /// CNPs that its switch made itself for packets on their way out.
     pub cnps: u64,
@@ -343,6 +345,7 @@ fn links(run: &Run, names: &Table<PortId, String>) -> Vec<Link> {
             let line = fabric.ports()[port].cable.rate;
             let used = u128::from(simulation.counters(port).bytes) * 1_000_000;
             let use_ppm = used.checked_div(u128::from(line.bytes_in(now).0)).unwrap_or(0) as u64;
+            let there = &all[fabric.ports()[port].peer];
             Link {
                 link: names[port].clone(),
                 rate_bps: line.0,
@@ -353,6 +356,7 @@ fn links(run: &Run, names: &Table<PortId, String>) -> Vec<Link> {
                 use_ppm,
                 drops,
                 broken,
+                lost: there.drops + there.broken,
                 ce: marks,
                 cnps,
                 pauses: rx_pauses,

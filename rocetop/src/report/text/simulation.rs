@@ -39,8 +39,8 @@ fn head<W: Write>(page: &mut Page<'_, W>, run: &Simulation) -> io::Result<()> {
     ];
     page.figures(PLAIN, "Fabric    ", &fabric)?;
     let totals = &run.totals;
-    let missing = totals.flows - totals.flows_done;
-    let (style, end) = match run.ended {
+    let missing = run.flows.iter().filter(|flow| flow.duration_ns.is_none()).count() as u64;
+    let (style, mut end) = match run.ended {
         "done" if totals.flows == 0 => (PLAIN, "there was nothing to send".to_owned()),
         "done" => (GOOD, "every flow arrived".to_owned()),
         "deadlock" => (BAD, format!("deadlock: {} never arrived", counted(missing, "flow"))),
@@ -49,6 +49,13 @@ fn head<W: Write>(page: &mut Page<'_, W>, run: &Simulation) -> io::Result<()> {
         "hops" => (BAD, format!("the scenario's hops were used up; {} on their way", counted(missing, "flow"))),
         _ => (BAD, format!("interrupted; {} on their way", counted(missing, "flow"))),
     };
+    let unheard = run.flows.iter().filter(|flow| flow.duration_ns.is_some() && flow.acked_ns.is_none()).count();
+    if unheard > 0 {
+        end.push_str(&format!("; {} arrived unacknowledged", counted(unheard as u64, "flow")));
+    }
+    if run.ended != "deadlock" && !run.deadlocks.is_empty() {
+        end.push_str("; queues waited for each other in a circle (Deadlocks, below)");
+    }
     page.words(style, "End       ", &format!("{} after the start: {end}", duration(run.end_ns)))?;
     let mut sums = vec![
         format!("{} delivered", bytes(totals.delivered_bytes)),
@@ -96,9 +103,9 @@ fn flows<W: Write>(page: &mut Page<'_, W>, flows: &[Flow], top: usize) -> io::Re
             format!("h{}", flow.src),
             format!("h{}", flow.dst),
             bytes(flow.bytes),
-            flow.retransmissions,
-            flow.ce,
-            flow.cnps
+            count(flow.retransmissions.into()),
+            count(flow.ce.into()),
+            count(flow.cnps.into())
         ))?;
     }
     page.gap()
@@ -109,20 +116,15 @@ fn gigabits(bps: u64) -> String {
     format!("{}.{:03} Gb/s", bps / 1_000_000_000, bps / 1_000_000 % 1_000)
 }
 
-/// Frames that came to its end and were dropped, or broke on their way.
-const fn lost(link: &Link) -> u64 {
-    link.drops + link.broken
-}
-
 fn links<W: Write>(page: &mut Page<'_, W>, links: &[Link], top: usize) -> io::Result<()> {
-    let mut sorted: Vec<&Link> = links.iter().filter(|link| link.tx_frames + lost(link) > 0).collect();
+    let mut sorted: Vec<&Link> = links.iter().filter(|link| link.tx_frames + link.lost > 0).collect();
     let trouble = |link: &Link| {
         let longest = link.queue.map_or(0, |queue| queue.max);
-        (lost(link), link.paused_ns, longest, link.use_ppm)
+        (link.lost, link.paused_ns, longest, link.use_ppm)
     };
     sorted.sort_by_key(|link| std::cmp::Reverse(trouble(link)));
     let shown = sorted.len().min(top);
-    page.words(HEAD, "", &format!("Links (those in trouble first{})", part(shown, sorted.len())))?;
+    page.words(HEAD, "", &format!("Links (what the end named first sends; in trouble first{})", part(shown, sorted.len())))?;
     let head = format!(
         "{:<16} {:>6} {:>6} {:>6} {:>6} {:>8} {:>8} {:>8} {:>8}",
         "  link", "use", "lost", "CE", "pauses", "paused", "q p50", "q p99", "q max"
@@ -136,9 +138,9 @@ fn links<W: Write>(page: &mut Page<'_, W>, links: &[Link], top: usize) -> io::Re
             "  {:<14} {:>6} {:>6} {:>6} {:>6} {:>8} {:>8} {:>8} {:>8}",
             link.link,
             share(link.use_ppm, 1_000_000),
-            lost(link),
-            link.ce,
-            link.pauses,
+            count(link.lost),
+            count(link.ce),
+            count(link.pauses),
             duration(link.paused_ns),
             queue(|q| q.p50),
             queue(|q| q.p99),
