@@ -12,7 +12,7 @@ use rocetop::run::{self, Options};
 use rocetop::source::Timeline;
 use rocetop_analysis::engine::exchanges::{ExchangeReport, State};
 use rocetop_analysis::report::{FlowReport, FrameRef};
-use rocetop_analysis::{Engine, Ledger, Severity};
+use rocetop_analysis::{Engine, Finding, Ledger, Severity};
 
 fn engine(path: &Path) -> Engine {
     run::run(Timeline::open(&[path]).unwrap(), &Options::default(), |_, _| {}).engine
@@ -58,6 +58,46 @@ fn a_frame_of_each_finding_is_named() {
     let list = Ledger::new(&engine, Vec::new()).findings().list;
     let frames: Vec<_> = list.iter().filter(|f| f.code == "RT008").map(|f| f.frames.clone()).collect();
     assert_eq!(frames, [[FrameRef::Place(2)], [FrameRef::Place(4)]]);
+}
+
+/// The first finding of this rule.
+fn said(name: &str, code: &str) -> Finding {
+    let engine = bundled(name);
+    let list = Ledger::new(&engine, Vec::new()).findings().list;
+    list.into_iter().find(|f| f.code == code).unwrap()
+}
+
+#[test]
+fn who_gave_up_and_what_it_cost() {
+    // Frames 6, 10, 14, 18 and 22.
+    let dead = said("11c_deadpeer.e1.pcap", "RT004");
+    let title = "no answer to 5 sendings (4 retries), or the capture ends too soon: 10.9.1.1 -> 10.9.2.1 qp 28";
+    assert_eq!(dead.title, title);
+    let refused = said("10b_rnr_fail.e1.pcap", "RT007");
+    assert!(refused.advice.ends_with(" after 4 RNR NAKs. The capture ends with the last one."), "{}", refused.advice);
+    let waits = said("10a_rnr.e1.pcap", "RT005");
+    let title = "50 RNR NAKs (timer 2.56 ms), stalled 382 ms, 150 sent again: 10.9.1.1 -> 10.9.2.1 qp 20";
+    assert_eq!(waits.title, title);
+}
+
+#[test]
+fn no_shorter_timeout_is_advised_where_one_ran_out_too_early() {
+    let late = said("07c_write_ackloss10pct.e1.pcap.gz", "RT003");
+    assert!(late.advice.ends_with(" Do not shorten the timeout: it ran out too early as well (RT011)."), "{late:?}");
+    let early = said("07c_write_ackloss10pct.e1.pcap.gz", "RT011");
+    assert!(
+        early.advice.contains(" If a longer timeout is set, this timer does not follow the setting: "),
+        "{early:?}"
+    );
+}
+
+#[test]
+fn what_is_sent_again_belongs_to_what_asked_for_it() {
+    let engine = bundled("10a_rnr.e1.pcap");
+    let ledger = Ledger::new(&engine, Vec::new());
+    let story = ledger.flow(0).unwrap().story.unwrap();
+    assert_eq!(story.retransmissions.total, 150);
+    assert_eq!(story.episodes.iter().map(|e| e.repeats).sum::<u64>(), 150);
 }
 
 #[test]

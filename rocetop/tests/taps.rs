@@ -188,7 +188,7 @@ fn findings_say_what_the_taps_prove() {
         [
             format!("RT001 critical 3 packets lost between the taps, 32 sent again: {}", road(32)),
             format!("RT001 critical 3 packets lost between the taps, 29 seen again here: {}", road(32)),
-            format!("RT001 warning 5 packets lost between the taps, 9 sent again: {}", road(33)),
+            format!("RT001 warning 5 packets lost between the taps, 10 sent again: {}", road(33)),
             format!("RT001 warning 3 packets lost between the taps, 6 sent again: {}", road(31)),
             format!("RT001 warning 5 packets lost between the taps, 5 seen again here: {}", road(33)),
             format!("RT001 warning 3 packets lost between the taps, 3 seen again here: {}", road(31)),
@@ -215,7 +215,7 @@ fn findings_say_what_the_taps_prove() {
     );
     // The same place twice proves nothing: what is lost behind it stays in doubt.
     let twice = told(&report(&[SEND_E1, SEND_E1]));
-    assert_eq!(twice[0], format!("RT001 warning 3 packets lost or late, 32 sent again: {}", road(32)));
+    assert_eq!(twice[0], format!("RT001 warning at least 3 packets lost or late, 32 sent again: {}", road(32)));
 }
 
 #[test]

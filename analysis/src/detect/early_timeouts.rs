@@ -18,13 +18,15 @@
 //! timeouts now and then with any value.
 //!
 //! # What to do next
-//! Set the queue pair's timeout (NCCL: `NCCL_IB_TIMEOUT`) so that 4.096 us x 2^t is several times the longest round
-//! trip. Adaptive retransmission of a NIC starts below the value that was set: switch it off on long paths.
+//! Compare the timeout that is set with how long the requests waited: the finding says it, and the setting where
+//! connection managers told it. A timer that is shorter than its setting belongs to a NIC with adaptive retransmission,
+//! which starts below the value: switch that off on long paths. Else set the queue pair's timeout (NCCL:
+//! `NCCL_IB_TIMEOUT`) so that 4.096 us x 2^t is several times the longest round trip.
 //!
 //! # References
 //! IBTA Volume 1, 9.7.6.1.3 (transport timer).
 
-use super::kit::{Digest, counted, finding, road, time};
+use super::kit::{Digest, counted, finding, road, time, waited};
 use super::{Case, Evidence, Finding, Judge, Rule, Severity};
 use crate::story::StoryReport;
 use crate::story::report::Kind;
@@ -59,10 +61,41 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         if let Some(ns) = story.timeout_ns {
             evidence = evidence.with("timeout_ns", ns);
         }
-        let advice = "Raise the timeout of the queue pair (NCCL: NCCL_IB_TIMEOUT) until 4.096 us x 2^t is several \
-                      times the longest round trip, and find what makes answers late.";
+        let waits = waited(story, |e| e.kind == Kind::EarlyTimeout);
+        if let Some((least, most)) = waits {
+            evidence = evidence.with("waited_least_ns", least).with("waited_most_ns", most);
+        }
+        let agreed = flow.cm.and_then(|terms| terms.ack_timeout_ns);
+        if let Some(ns) = agreed {
+            evidence = evidence.with("cm_ack_timeout_ns", ns);
+        }
+        let advice = advice(agreed, waits.map(|(least, _)| least), story.rtt_ns.max);
         let title = format!("{what}: {}", road(flow));
-        report(Finding { evidence, advice: advice.to_owned(), ..finding(&RULE, flow, Some(&digest), title) });
+        report(Finding { evidence, advice, ..finding(&RULE, flow, Some(&digest), title) });
+    }
+}
+
+/// What to do: `agreed` is what the connection manager told, `waited` how long a request waited at least until it was
+/// sent again too early, `trip` the longest round trip, in ns.
+fn advice(agreed: Option<u64>, waited: Option<u64>, trip: u64) -> String {
+    let (after, longest) = match waited {
+        Some(ns) => {
+            (format!("A request was sent again {} after it was first sent", time(ns)), format!(" ({})", time(trip)))
+        }
+        None => ("A request was sent again too early".to_owned(), String::new()),
+    };
+    match (agreed, waited) {
+        // A timer may run for longer than the value, never for less (IBTA 9.7.6.1.3).
+        (Some(set), Some(ns)) if ns < set => format!(
+            "{after}; connection managers agreed on a timeout of {}. This timer did not follow the setting, so raising \
+             it need not help: look for adaptive retransmission in the NIC, and find what makes answers late.",
+            time(set)
+        ),
+        _ => format!(
+            "{after}. If a longer timeout is set, this timer does not follow the setting: look for adaptive \
+             retransmission in the NIC. Else raise it (NCCL: NCCL_IB_TIMEOUT) until 4.096 us x 2^t is several times \
+             the longest round trip{longest}. Find what makes answers late."
+        ),
     }
 }
 
@@ -73,8 +106,10 @@ fn too_short(story: &StoryReport, timeout_ns: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Value;
     use super::super::kit::cases::{self, episode};
     use super::*;
+    use crate::engine::exchanges::CmTerms;
     use crate::story::report::{Cause, Spread};
 
     fn story(rtt: u64) -> StoryReport {
@@ -91,6 +126,36 @@ mod tests {
     fn a_value_below_the_path_is_named() {
         let found = cases::one(&RULE, &cases::flows(story(30_000_000), 0));
         assert_eq!(found.title, "the timeout (8.39 ms) is below the round trip (30 ms): 10.9.1.1 -> 10.9.2.1 qp 20");
+    }
+
+    #[test]
+    fn a_timer_is_compared_with_its_setting() {
+        let mut late = story(400_000);
+        late.episodes[0].waited_ns = Some(104_400_000);
+        let mut flows = cases::flows(late, 0);
+        let found = cases::one(&RULE, &flows);
+        assert_eq!(
+            found.advice,
+            "A request was sent again 104 ms after it was first sent. If a longer timeout is set, this timer does not \
+             follow the setting: look for adaptive retransmission in the NIC. Else raise it (NCCL: NCCL_IB_TIMEOUT) \
+             until 4.096 us x 2^t is several times the longest round trip (41 ms). Find what makes answers late."
+        );
+        let told = |ms: u64| {
+            let (exchange, path_mtu, retry_count, rnr_retry) = (0, None, 7, 7);
+            let (ack_timeout_exponent, ack_timeout_ns) = (16, Some(ms * 1_000_000));
+            Some(CmTerms { exchange, path_mtu, ack_timeout_exponent, ack_timeout_ns, retry_count, rnr_retry })
+        };
+        flows[0].cm = told(268);
+        let found = cases::one(&RULE, &flows);
+        assert_eq!(
+            found.advice,
+            "A request was sent again 104 ms after it was first sent; connection managers agreed on a timeout of 268 \
+             ms. This timer did not follow the setting, so raising it need not help: look for adaptive retransmission \
+             in the NIC, and find what makes answers late."
+        );
+        assert!(found.evidence.0.contains(&("cm_ack_timeout_ns", Value::Number(268_000_000))));
+        flows[0].cm = told(67);
+        assert!(cases::one(&RULE, &flows).advice.contains(" Else raise it "));
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //!
 //! # Why it hurts
 //! Most NICs go back to the lost packet and send everything behind it again: one lost frame costs as many frames as
-//! were on their way (the evidence has the ratio, as amplification). A last packet that is lost costs a timeout. UC has
+//! were on their way (`--json` has the ratio, as amplification). A last packet that is lost costs a timeout. UC has
 //! no recovery: the message is gone.
 //!
 //! # How it decides
@@ -18,6 +18,11 @@
 //! critical where something is certain to be lost and more than 1% of the requests were sent again, and at least 10 of
 //! them: operators of large training fabrics take a node out of service for a loss of throughput of 1%. What may only
 //! be late is a warning.
+//!
+//! Of one capture the title says "at least": a packet counts once, however often its repeats were lost too, and of
+//! several that are lost in a row behind the tap one draws the NAK. "Recovering" is the time from what showed the
+//! losses to what mended them, where several overlap once; "goodput" is what was sent, less the repeats, over the
+//! flow's whole life.
 //!
 //! With several captures (`--taps`) it is what was lost between them that counts, packet by packet, wherever they cover
 //! the flow: what one of them alone calls lost or late was late where the other saw it. What may have been lost before
@@ -130,6 +135,14 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
             .with("sequence_naks", naks)
             .with_harm("sent_again", again)
             .with("near", near(story.near));
+        evidence = evidence.with("stall_ns", story.stall_ns);
+        // A part of them would tell too little.
+        if let Some(ns) = digest.as_ref().filter(|_| story.more_episodes == 0).map(|d| d.lasted_ns) {
+            evidence = evidence.with("recovery_ns", ns);
+        }
+        if let Some(mbps) = story.goodput_mbps {
+            evidence = evidence.with("goodput_mbps", mbps);
+        }
         // Of the episodes at hand, so that it can be added up by hand.
         if let Some(d) = digest.as_ref().filter(|d| told.is_none() && d.packets != 0 && d.repeats != 0) {
             let tenths = d.repeats * 10 / d.packets;
@@ -196,10 +209,12 @@ fn title(flow: &FlowReport, near: Near, lost: Lost, again: u64, severity: Severi
         (certain, if between == 0 { "lost" } else { "before them" }),
         (unsure, if between == 0 { "lost or late" } else { "lost or late outside" }),
     ];
-    let mut what = String::new();
+    // A packet counts once, however often its repeats were lost as well; and behind the tap one of a row draws the NAK.
+    let mut what = if between == 0 { "at least " } else { "" }.to_owned();
+    let mut packets = true;
     for (n, how) in parts.into_iter().filter(|&(n, _)| n != 0) {
-        let packets = if what.is_empty() { counted(n, "packet") } else { format!(", {}", count(n)) };
-        what += &format!("{packets} {how}");
+        let n = if std::mem::take(&mut packets) { counted(n, "packet") } else { format!(", {}", count(n)) };
+        what += &format!("{n} {how}");
     }
     let again = match (again, near) {
         (0, _) => String::new(),
@@ -217,7 +232,9 @@ fn advice(story: &StoryReport, recovers: bool, severity: Severity) -> String {
     let place = match story.near {
         Near::Src => "This tap is at the requester's end, so look behind it, towards the responder",
         Near::Dst => "This tap is at the responder's end, so look before it, towards the requester",
-        Near::Between => "This tap is on the way: what is lost for certain was lost before it, the rest behind it",
+        Near::Between => {
+            "This tap is on the way: look before it and behind it; what is lost for certain was lost before it"
+        }
         Near::Unknown => "A second capture, at the other end, shows on which side it happened",
     };
     let then = match (recovers, story.lost_or_late) {
@@ -266,25 +283,26 @@ mod tests {
     #[test]
     fn lost_packets_are_a_warning() {
         let found = cases::one(&RULE, &cases::flows(story(2, 0, 2), 2));
-        assert_eq!(found.title, "2 packets lost, 8 sent again: 10.9.1.1 -> 10.9.2.1 qp 20");
+        assert_eq!(found.title, "at least 2 packets lost, 8 sent again: 10.9.1.1 -> 10.9.2.1 qp 20");
         assert_eq!((found.severity, found.flow, found.first_ns, found.last_ns), (Severity::Warning, Some(0), 0, 1_100));
         assert_eq!(found.frames, [1, 2, 11, 12].map(FrameRef::Place));
         let value = |name| found.evidence.0.iter().find(|(n, _)| *n == name).map(|(_, v)| v.clone());
         assert_eq!(value("amplification"), Some(Value::Text("4.0".into())));
         assert_eq!(value("sequence_naks"), Some(Value::Number(2)));
+        assert_eq!(value("recovery_ns"), Some(Value::Number(200)));
     }
 
     #[test]
     fn more_than_one_request_in_a_hundred_sent_again_is_critical() {
         let found = cases::one(&RULE, &cases::flows(story(3, 0, 3), 3));
-        assert_eq!(found.title, "3 packets lost, 12 sent again: 10.9.1.1 -> 10.9.2.1 qp 20");
+        assert_eq!(found.title, "at least 3 packets lost, 12 sent again: 10.9.1.1 -> 10.9.2.1 qp 20");
         assert_eq!(found.severity, Severity::Critical);
     }
 
     #[test]
     fn what_may_only_be_late_is_a_warning() {
         let found = cases::one(&RULE, &cases::flows(story(0, 3, 3), 3));
-        assert_eq!(found.title, "3 packets lost or late, 12 sent again: 10.9.1.1 -> 10.9.2.1 qp 20");
+        assert_eq!(found.title, "at least 3 packets lost or late, 12 sent again: 10.9.1.1 -> 10.9.2.1 qp 20");
         assert_eq!(found.severity, Severity::Warning);
     }
 
@@ -292,7 +310,7 @@ mod tests {
     fn the_responders_end_sees_the_repeats_that_arrive() {
         let story = StoryReport { near: Near::Dst, ..story(2, 0, 2) };
         let found = cases::one(&RULE, &cases::flows(story, 2));
-        assert_eq!(found.title, "2 packets lost, 8 seen again here: 10.9.1.1 -> 10.9.2.1 qp 20");
+        assert_eq!(found.title, "at least 2 packets lost, 8 seen again here: 10.9.1.1 -> 10.9.2.1 qp 20");
     }
 
     /// The requester's tap, before which there is none.
@@ -349,14 +367,14 @@ mod tests {
         assert!(cases::beside(&RULE, &cases::flows(at_end.clone(), 3), behind.clone()).is_empty());
         // But what one tap sees outside of both stays.
         let found = cases::beside(&RULE, &cases::flows(story(0, 3, 3), 3), behind).remove(0);
-        assert_eq!(found.title, "3 packets lost or late, 12 sent again: 10.9.1.1 -> 10.9.2.1 qp 20");
+        assert_eq!(found.title, "at least 3 packets lost or late, 12 sent again: 10.9.1.1 -> 10.9.2.1 qp 20");
         assert_eq!(
             found.advice,
             "Nothing was lost between the taps. Look behind the last tap, towards the responder: compare discards and \
              errors of the ports there."
         );
         let found = cases::beside(&RULE, &cases::flows(at_end, 3), told(0)).remove(0);
-        assert_eq!(found.title, "3 packets lost or late, 12 seen again here: 10.9.1.1 -> 10.9.2.1 qp 20");
+        assert_eq!(found.title, "at least 3 packets lost or late, 12 seen again here: 10.9.1.1 -> 10.9.2.1 qp 20");
         assert!(found.advice.contains("before the first tap"), "{}", found.advice);
     }
 
@@ -369,7 +387,7 @@ mod tests {
             ..story(1, 0, 1)
         };
         let found = cases::one(&RULE, &cases::flows(story, 2));
-        assert_eq!(found.title, "1 packet lost, 11 sent again: 10.9.1.1 -> 10.9.2.1 qp 20");
+        assert_eq!(found.title, "at least 1 packet lost, 11 sent again: 10.9.1.1 -> 10.9.2.1 qp 20");
         assert_eq!(found.severity, Severity::Critical);
     }
 

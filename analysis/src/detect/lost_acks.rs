@@ -3,7 +3,7 @@
 //! # What it detects
 //! Timeouts after which an answer acknowledges more than what was sent again: the requests had arrived the first time,
 //! only their acknowledgement had not come back. Also timeouts of which nobody can tell whether the request or its
-//! answer was lost.
+//! answer was lost, or only late: these are for information.
 //!
 //! # Why it hurts
 //! Each costs a timeout, during which nothing moves. It is the way back that loses, which is often another path with
@@ -54,7 +54,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
             _ if between != 0 => format!("{} lost between the taps", counted(between, "answer")),
             (0, _) => {
                 let stalls = timeouts(story, doubtful, either).unwrap_or_else(|| counted(doubtful, "stall"));
-                format!("{stalls}: the request or its answer was lost")
+                format!("{stalls}: the request or its answer was lost or late")
             }
             (_, 0) => format!("{} lost", counted(certain, "answer")),
             (_, _) if told.is_some() => format!("{} lost", counted(certain, "answer")),
@@ -73,7 +73,9 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
                 "Look at the way back, from {} to {}, and at the priority that acknowledgements have.",
                 flow.dst, flow.src
             ),
-            None => "Take a second capture at the other end: --taps tells which of the two was lost.".to_owned(),
+            None => {
+                "Take a second capture at the other end: --taps tells which of the two was lost, if any.".to_owned()
+            }
         };
         let title = format!("{what}: {}", road(flow));
         // What is only in doubt costs no more than the timeouts, which have a finding of their own.
@@ -100,9 +102,12 @@ mod tests {
         };
         let road = "10.9.1.1 -> 10.9.2.1 qp 20";
         assert_eq!(told(&[Kind::AckLost]), format!("1 answer lost: {road}"));
-        assert_eq!(told(&[Kind::RequestOrAckLost]), format!("1 timeout: the request or its answer was lost: {road}"));
+        assert_eq!(
+            told(&[Kind::RequestOrAckLost]),
+            format!("1 timeout: the request or its answer was lost or late: {road}")
+        );
         let early = told(&[Kind::RequestOrAckLost, Kind::EarlyTimeout]);
-        assert_eq!(early, format!("1 stall: the request or its answer was lost: {road}"));
+        assert_eq!(early, format!("1 stall: the request or its answer was lost or late: {road}"));
         let both = [Kind::AckLost, Kind::AckLost, Kind::RequestOrAckLost];
         assert_eq!(told(&both), format!("2 answers lost, 1 stall in doubt: {road}"));
     }
@@ -136,7 +141,10 @@ mod tests {
         assert_eq!(found.title, "1 answer lost: 10.9.1.1 -> 10.9.2.1 qp 20");
         // Taps that do not cover the answers tell nothing.
         let found = cases::beside(&RULE, &doubt, Told { answers: None, ..told(0) }).remove(0);
-        assert_eq!(found.advice, "Take a second capture at the other end: --taps tells which of the two was lost.");
+        assert_eq!(
+            found.advice,
+            "Take a second capture at the other end: --taps tells which of the two was lost, if any."
+        );
     }
 
     #[test]

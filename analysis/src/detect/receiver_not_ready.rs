@@ -9,7 +9,8 @@
 //! packet is sent again. No network counter shows it.
 //!
 //! # How it decides
-//! By the syndrome of the AETH. Sequence errors inside such a wait belong to it: the packets behind come too early.
+//! By the syndrome of the AETH. "Stalled" is the time from each of these NAKs to its repeat. Sequence errors inside
+//! such a wait belong to it: the packets behind come too early.
 //!
 //! # What could fool it
 //! Nothing that is known: the responder says it in so many words.
@@ -54,7 +55,14 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         let timer =
             story.rnr_timer_us.map_or(String::new(), |us| format!(" (timer {})", time(us.saturating_mul(1_000))));
         let again = story.retransmissions.by_cause.rnr;
-        let title = format!("{}{timer}, {} sent again: {}", counted(naks, "RNR NAK"), count(again), road(requests));
+        let stalled = match story.stall_ns {
+            0 => String::new(),
+            // The time that timeouts took is in there too.
+            ns if story.timeouts != 0 => format!(", stalled {} with timeouts", time(ns)),
+            ns => format!(", stalled {}", time(ns)),
+        };
+        let naks_told = counted(naks, "RNR NAK");
+        let title = format!("{naks_told}{timer}{stalled}, {} sent again: {}", count(again), road(requests));
         let mut evidence = Evidence::default()
             .with("rnr_naks", naks)
             .with("rnr_waits", story.rnr_waits)

@@ -10,11 +10,13 @@
 //! what had arrived all along. Nothing was lost, yet the link carries it twice.
 //!
 //! # How it decides
-//! The late packet came sooner than a repeat could have, or a second copy of it followed the NAK.
+//! The late packet came, or was acknowledged, sooner than a repeat could have been, or a second copy of it followed the
+//! NAK.
 //!
 //! # What could fool it
-//! At the requester's end everything is still in order; the same trouble is then RT001's "lost or late". Where the
-//! answers were not seen, nor were the NAKs.
+//! At the requester's end everything is still in order. What the responder acknowledges before a repeat can have come
+//! was late, and is told here, with the repeats that its NAK drew all the same; what is acknowledged after a repeat may
+//! have been lost, and is RT001's "lost or late". Where the answers were not seen, nor were the NAKs.
 //!
 //! # What to do next
 //! Find what takes packets of one flow on several paths: per-packet load balancing, adaptive routing, a bond in
@@ -68,15 +70,17 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
                 "The responder accepts disorder, as with packet spraying; there is nothing to repair.",
             )
         } else if back.is_some() {
-            let again = match story.retransmissions.total {
-                0 => "and nothing sent again for that",
-                _ => "and what was sent again for that is not known",
+            let (again, advice) = match story.retransmissions.total {
+                0 => (
+                    "and nothing sent again for that",
+                    "Nothing was sent again because of them; look at what the NAKs of this flow are about.",
+                ),
+                _ => (
+                    "cost not known",
+                    "What they cost is not known: some of what this flow sent again may be because of them.",
+                ),
             };
-            (
-                Severity::Info,
-                again.to_owned(),
-                "These cost nothing by themselves; look at what the other NAKs of this flow are about.",
-            )
+            (Severity::Info, again.to_owned(), advice)
         } else {
             (
                 Severity::Info,
@@ -103,6 +107,7 @@ mod tests {
     use super::*;
     use crate::report::FrameRef;
     use crate::story::StoryReport;
+    use crate::story::report::Retransmissions;
 
     fn story(cause: Option<Cause>, repeats: u64) -> StoryReport {
         let episodes = vec![EpisodeReport { repeats, ..episode(Kind::Reordered, cause, 5_000, &[7, 8, 9]) }];
@@ -126,6 +131,15 @@ mod tests {
         let found = cases::one(&RULE, &cases::flows(story(None, 0), 3));
         assert_eq!(found.severity, Severity::Info);
         assert_eq!(found.title, "1 packet out of order, and nothing sent again for that: 10.9.1.1 -> 10.9.2.1 qp 20");
+        assert_eq!(
+            found.advice,
+            "Nothing was sent again because of them; look at what the NAKs of this flow are about."
+        );
+        let retransmissions = Retransmissions { total: 436, ..Retransmissions::default() };
+        let found = cases::one(&RULE, &cases::flows(StoryReport { retransmissions, ..story(None, 0) }, 3));
+        let title = "1 packet out of order, cost not known: 10.9.1.1 -> 10.9.2.1 qp 20";
+        assert_eq!(found.title, title);
+        assert!(found.advice.starts_with("What they cost is not known: "), "{}", found.advice);
         let found = cases::one(&RULE, &flows[..1]);
         assert_eq!(found.title, "1 packet out of order, the answers were not seen: 10.9.1.1 -> 10.9.2.1 qp 20");
     }

@@ -69,7 +69,10 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
             counted(tries, "RNR NAK")
         );
         if !certain {
-            advice += &format!(" The capture ends {} after the last one.", time(silence));
+            advice += &match silence {
+                0 => " The capture ends with the last one.".to_owned(),
+                ns => format!(" The capture ends {} after the last one.", time(ns)),
+            };
         }
         let digest = Digest::of(story, |e| e.kind == Kind::Rnr && e.psn == last.psn);
         report(Finding { evidence, advice, ..finding(&RULE, flow, digest.as_ref(), title) });

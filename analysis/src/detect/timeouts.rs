@@ -14,16 +14,17 @@
 //! power of two of the formula that is no longer than the shortest wait. NICs with adaptive retransmission start far
 //! below it. Timeouts about the same requests, one after the other, are one stall.
 //!
-//! The silence is that on the wire before the repeats, which shows how long nothing moved. The timer itself ran for
-//! longer: from the oldest request without an answer, and what the queue pair sent behind that is no silence.
+//! "Stalled" is the silence on the wire before the repeats of all timeouts, and of RNR waits: how long nothing moved.
+//! "Waited" is how long the oldest request had had no answer when its timer ran out for the first time: that is the
+//! timer's length, or somewhat more. What was sent behind that request makes the stall shorter than the wait.
 //!
-//! # What could fool it
+//! //! # What could fool it
 //! A capture that misses NAKs: the repeats that they asked for then look like a timer's.
 //!
 //! # What to do next
-//! Find what was lost: RT001, RT009 and RT010 of the same flow say what they know. A timeout instead of a NAK means
-//! that the last packet of a burst, or the only answer, was lost. Every sending of one request, in tshark, with the
-//! queue pair and a PSN of the finding's episodes:
+//! Find what was lost or late: RT001, RT009 and RT010 of the same flow say what they know. A timeout instead of a NAK
+//! means that the last packet of a burst, or the only answer, was lost. Every sending of one request, in tshark, with
+//! the queue pair and a PSN of the finding's episodes:
 //!
 //! ```text
 //! infiniband.bth.destqp == 0x1c && infiniband.bth.psn == 1118485
@@ -32,9 +33,10 @@
 //! # References
 //! IBTA Volume 1, 9.7.6.1.3 (transport timer).
 
-use super::kit::{Digest, counted, finding, road, time, timeouts};
+use super::kit::{Digest, counted, finding, road, time, timeouts, waited};
 use super::{Case, Evidence, Finding, Judge, Rule, Severity};
-use crate::story::report::{Cause, EpisodeReport, Kind};
+use crate::story::StoryReport;
+use crate::story::report::{Cause, EpisodeReport, Kind, Near};
 
 pub(super) const RULE: Rule = Rule {
     code: "RT003",
@@ -46,6 +48,11 @@ pub(super) const RULE: Rule = Rule {
     judge: Judge::Connection(judge),
 };
 
+/// The most retries that a queue pair can have: the counter has three bits (IBTA 11.2.5, QP attributes).
+const RETRIES: u64 = 7;
+/// A timeout that is so many times the longest round trip can be shorter (chosen: a power of two below it still is
+/// several times that).
+const AMPLE: u64 = 8;
 /// The unit of the transport timer (IBTA 9.7.6.1.3).
 const UNIT_NS: u64 = 4_096;
 
@@ -62,20 +69,24 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         if digest.is_none() && story.more_episodes == 0 {
             continue;
         }
-        let silence = match story.stall_ns {
+        let stalled = match story.stall_ns {
             0 => String::new(),
             // What RNR waits took is in there too.
-            ns if story.rnr_waits != 0 => format!(", {} of silence with RNR waits", time(ns)),
-            ns => format!(", {} of silence", time(ns)),
+            ns if story.rnr_waits != 0 => format!(", stalled {} with RNR waits", time(ns)),
+            ns => format!(", stalled {}", time(ns)),
         };
         let stalls = digest.as_ref().map_or(0, |d| d.count);
         let what = timeouts(story, stalls, fits).unwrap_or_else(|| counted(story.timeouts, "timeout"));
-        let title = format!("{what}{silence}: {}", road(flow));
+        let title = format!("{what}{stalled}: {}", road(flow));
         let told = case.told(flow);
         let mut evidence = Evidence::default()
             .with("timeouts", story.timeouts)
             .with("stall_ns", story.stall_ns)
             .with_harm("sent_again", story.retransmissions.by_cause.timeout);
+        let waits = waited(story, fits);
+        if let Some((least, most)) = waits {
+            evidence = evidence.with("waited_least_ns", least).with("waited_most_ns", most);
+        }
         if let Some(ns) = story.timeout_ns {
             evidence = evidence.with("timeout_ns", ns);
             if let Some(exponent) = exponent(ns) {
@@ -83,35 +94,53 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
             }
         }
         let longest = story.episodes.iter().filter(|e| fits(e)).max_by_key(|e| e.last_ns.saturating_sub(e.first_ns));
-        let mut outage = String::new();
         if let Some(longest) = longest.filter(|e| e.repeats > 1)
             && let (Some(from), Some(to)) = (longest.frames.first(), longest.frames.last())
         {
-            let ns = longest.last_ns.saturating_sub(longest.first_ns);
             evidence = evidence
-                .with("longest_stall_ns", ns)
+                .with("longest_stall_ns", longest.last_ns.saturating_sub(longest.first_ns))
                 .with("longest_stall_repeats", longest.repeats)
                 .with("longest_stall_frames", format!("{from} to {to}"));
-            let repeats = counted(longest.repeats, "request");
-            outage = format!("The longest stall: {repeats} sent again within {}. ", time(ns));
         }
         let between = match told.map(|told| (told.requests, told.answers)) {
-            Some((0, Some(0))) => {
-                "Nothing was lost between the taps: it was late, or lost outside of them. A shorter".to_owned()
-            }
+            Some((0, Some(0))) => "Nothing was lost between the taps: it was late, or lost outside of them.".to_owned(),
             Some((requests, Some(answers))) => format!(
-                "Between the taps {} and {} were lost: RT001 and RT009 say where. A shorter",
-                counted(requests, "request"),
+                "Between the taps {} and {} were lost: RT001 and RT009 say where.",
+                counted(requests, "request packet"),
                 counted(answers, "answer")
             ),
-            _ => "Find what was lost at these times, on both ways; a shorter".to_owned(),
+            _ => "Find what was lost or late at these times, on both ways.".to_owned(),
         };
-        let value = story.timeout_ns.map_or(String::new(), |ns| format!("The timeout in use is about {}. ", time(ns)));
-        let advice = format!(
-            "{value}{outage}{between} timeout hurts less per loss, but must stay well above the longest round trip."
-        );
+        let early = case.stories().any(|(.., s)| s.episodes.iter().any(|e| e.kind == Kind::EarlyTimeout));
+        let advice = between + &shorter(story, early, stalls, waits.map(|(least, _)| least));
         let evidence = evidence.with_taps(told);
-        report(Finding { evidence, advice, ..finding(&RULE, flow, digest.as_ref(), title) });
+        // From when the first of these requests was sent.
+        let begun = story.episodes.iter().filter(|e| fits(e));
+        let begun = begun.map(|e| e.first_ns.saturating_sub(e.waited_ns.unwrap_or(0))).min();
+        let found = finding(&RULE, flow, digest.as_ref(), title);
+        let (first_ns, last_ns) = (begun.unwrap_or(found.first_ns), found.last_ns);
+        report(Finding { evidence, advice, ..found.during(first_ns, last_ns) });
+    }
+}
+
+/// Whether a shorter timeout would do: not where the timer runs out before answers come, nor where retries were used up
+/// in a row. Where the tap does not see what the timer saw, nothing is said.
+fn shorter(story: &StoryReport, early: bool, stalls: u64, least_ns: Option<u64>) -> String {
+    let in_a_row = story.timeouts.saturating_sub(stalls) + 1;
+    let trip = story.rtt_ns.max;
+    match least_ns {
+        _ if early => " Do not shorten the timeout: it ran out too early as well (RT011).".to_owned(),
+        _ if in_a_row > 1 && stalls != 0 && story.more_episodes == 0 && story.unanswered_tries == 0 => format!(
+            " Do not shorten the timeout: up to {in_a_row} ran out in a row, and a queue pair has {RETRIES} retries at \
+             most."
+        ),
+        Some(least) if story.near == Near::Src && trip != 0 && least >= trip.saturating_mul(AMPLE) => format!(
+            " A shorter timeout would cost less per loss: the requests waited for {} at least, and the longest round \
+             trip took {}.",
+            time(least),
+            time(trip)
+        ),
+        _ => String::new(),
     }
 }
 
@@ -126,7 +155,7 @@ mod tests {
     use super::super::Value;
     use super::super::kit::cases::{self, episode};
     use super::*;
-    use crate::story::StoryReport;
+    use crate::story::report::Spread;
     use crate::taps::Told;
 
     fn story(timeouts: u64, kind: Kind) -> StoryReport {
@@ -142,19 +171,42 @@ mod tests {
     #[test]
     fn they_are_counted_with_their_cost() {
         let found = cases::one(&RULE, &cases::flows(story(2, Kind::RequestOrAckLost), 0));
-        assert_eq!(found.title, "2 timeouts in 1 stall, 134 ms of silence: 10.9.1.1 -> 10.9.2.1 qp 20");
+        assert_eq!(found.title, "2 timeouts in a row, stalled 134 ms: 10.9.1.1 -> 10.9.2.1 qp 20");
         assert_eq!(found.severity, Severity::Warning);
         assert!(found.evidence.0.contains(&("timeout_exponent", Value::Number(14))));
         assert!(found.evidence.0.contains(&("longest_stall_frames", Value::Text("3 to 5".into()))));
         assert_eq!(
             found.advice,
-            "The timeout in use is about 67.1 ms. The longest stall: 4 requests sent again within 100 ns. Find what \
-             was lost at these times, on both ways; a shorter timeout hurts less per loss, but must stay well above \
-             the longest round trip."
+            "Find what was lost or late at these times, on both ways. Do not shorten the timeout: up to 2 ran out in a \
+             row, and a queue pair has 7 retries at most."
         );
         let waits = StoryReport { rnr_waits: 1, ..story(1, Kind::RequestOrAckLost) };
         let found = cases::one(&RULE, &cases::flows(waits, 0));
-        assert_eq!(found.title, "1 timeout, 134 ms of silence with RNR waits: 10.9.1.1 -> 10.9.2.1 qp 20");
+        assert_eq!(found.title, "1 timeout, stalled 134 ms with RNR waits: 10.9.1.1 -> 10.9.2.1 qp 20");
+    }
+
+    #[test]
+    fn a_shorter_timeout_is_advised_only_where_it_is_ample() {
+        let trip = |max| Spread { count: 9, p50: max, p99: max, max };
+        let mut alone = story(1, Kind::RequestOrAckLost);
+        alone.episodes[0].waited_ns = Some(134_000_000);
+        (alone.episodes[0].first_ns, alone.episodes[0].last_ns) = (900_000_000, 900_000_100);
+        (alone.near, alone.rtt_ns) = (Near::Src, trip(16_000_000));
+        let found = cases::one(&RULE, &cases::flows(alone.clone(), 0));
+        assert_eq!(
+            found.advice,
+            "Find what was lost or late at these times, on both ways. A shorter timeout would cost less per loss: the \
+             requests waited for 134 ms at least, and the longest round trip took 16 ms."
+        );
+        assert_eq!((found.first_ns, found.last_ns), (766_000_000, 900_000_100));
+        assert!(found.evidence.0.contains(&("waited_least_ns", Value::Number(134_000_000))));
+        let plain = "Find what was lost or late at these times, on both ways.";
+        let advice = |story| cases::one(&RULE, &cases::flows(story, 0)).advice;
+        assert_eq!(advice(StoryReport { rtt_ns: trip(17_000_000), ..alone.clone() }), plain);
+        assert_eq!(advice(StoryReport { near: Near::Dst, ..alone.clone() }), plain);
+        alone.episodes.push(episode(Kind::EarlyTimeout, Some(Cause::Timeout), 9_000, &[8]));
+        alone.timeouts = 2;
+        assert_eq!(advice(alone), format!("{plain} Do not shorten the timeout: it ran out too early as well (RT011)."));
     }
 
     #[test]
@@ -164,11 +216,11 @@ mod tests {
             cases::beside(&RULE, &cases::flows(story(1, Kind::RequestOrAckLost), 0), told).remove(0).advice
         };
         assert!(
-            advice(5_239, 1).contains("Between the taps 5,239 requests and 1 answer were lost: "),
+            advice(5_239, 1).contains("Between the taps 5,239 request packets and 1 answer were lost: "),
             "{}",
             advice(5_239, 1)
         );
-        assert!(advice(0, 0).contains("Nothing was lost between the taps: it was late, or lost outside of them. "));
+        assert!(advice(0, 0).contains("Nothing was lost between the taps: it was late, or lost outside of them."));
     }
 
     #[test]

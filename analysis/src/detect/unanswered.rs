@@ -5,13 +5,13 @@
 //! on for longer than the requester would have waited, it has given up: completion error 12, retry counter exceeded.
 //!
 //! # Why it hurts
-//! The queue pair is dead and its work is flushed; a collective library ends the job. Until then it stood still for
-//! every single try.
+//! The queue pair is dead and its work is flushed; a collective library ends the job. Until then it stalled for
+//! every single retry.
 //!
 //! # How it decides
-//! By the tries of the last request. They are over for certain when the capture goes on for more than four times the
-//! timeout (a requester may take that long for one try) and for longer than all tries together. Otherwise the title
-//! says that the capture may end too soon; it is reported from three tries on.
+//! By the sendings of the last request: the first one and its retries. They are over for certain when the capture goes
+//! on for more than four times the timeout (a requester may take that long for one retry) and for longer than all of
+//! them together. Otherwise the title says that the capture may end too soon; it is reported from three retries on.
 //!
 //! # What could fool it
 //! A tap that does not see the answers: then the requests before these have none either. A program that ended by
@@ -19,8 +19,8 @@
 //!
 //! # What to do next
 //! Check whether the peer is alive and still has that queue pair: the address and the QP number are in the title. If it
-//! has, the path loses everything: look at routes, links and ACLs. The last acknowledged PSN tells how far the transfer
-//! came.
+//! has, the path loses everything: look at routes, links and ACLs. The last acknowledged PSN, below the title, tells
+//! how far the transfer came; where it is missing, no acknowledgement was seen at all.
 //!
 //! # References
 //! IBTA Volume 1, 9.7.6.1.3 (transport timer), 9.9.2 (errors of requesters), 11.6.2 (completion status).
@@ -41,8 +41,8 @@ pub(super) const RULE: Rule = Rule {
 
 /// A requester may wait for up to four times its timeout (IBTA 9.7.6.1.3).
 const LONGEST_WAIT: u64 = 4;
-/// Two tries are one timeout, which is nothing unusual when the capture ends then.
-const TRIES: u32 = 3;
+/// Fewer retries are nothing unusual when the capture ends then.
+const RETRIES: u32 = 3;
 
 fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
     for (flow, back, story) in case.stories() {
@@ -55,11 +55,12 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         let silence = case.end_ns.saturating_sub(last);
         let wait = story.timeout_ns.unwrap_or(0).saturating_mul(LONGEST_WAIT).max(last.saturating_sub(first));
         let certain = silence > wait;
-        if !certain && tries < TRIES {
+        if !certain && tries < RETRIES {
             continue;
         }
-        let end = if certain { "the requester gave up" } else { "gave up, or the capture ends too soon" };
-        let title = format!("no answer to {tries} tries, {end}: {}", road(flow));
+        let end = if certain { "the requester gave up" } else { "or the capture ends too soon" };
+        let sendings = u64::from(tries) + 1;
+        let title = format!("no answer to {sendings} sendings ({tries} retries), {end}: {}", road(flow));
         let mut evidence = Evidence::default()
             .with("tries", u64::from(tries))
             .with("peer", flow.dst.clone())
@@ -81,8 +82,8 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
             advice += " No answer at all was seen here: make sure that this tap sees that direction.";
         } else if !certain {
             advice += &match silence {
-                0 => " The capture ends with the last try.".to_owned(),
-                ns => format!(" The capture ends {} after the last try.", time(ns)),
+                0 => " The capture ends with the last sending.".to_owned(),
+                ns => format!(" The capture ends {} after the last sending.", time(ns)),
             };
         }
         // Without a view of the answers it is the requester's behaviour alone that speaks.
@@ -118,13 +119,16 @@ mod tests {
     #[test]
     fn certain_where_the_capture_goes_on() {
         let found = cases::one(&RULE, &cases::flows(story(5), 0));
-        assert_eq!(found.title, "no answer to 5 tries, the requester gave up: 10.9.1.1 -> 10.9.2.1 qp 20");
+        assert_eq!(
+            found.title,
+            "no answer to 6 sendings (5 retries), the requester gave up: 10.9.1.1 -> 10.9.2.1 qp 20"
+        );
         assert_eq!(found.severity, Severity::Critical);
         for (name, value) in [("last_acked_psn", 1_118_484), ("peer_qp", 20), ("tries", 5)] {
             assert!(found.evidence.0.contains(&(name, Value::Number(value))), "{name}");
         }
         assert_eq!(found.frames.len(), 5);
-        // Two tries are enough then.
+        // Two retries are enough then.
         assert_eq!(cases::findings(&RULE, &cases::flows(story(2), 0)).len(), 1);
     }
 
@@ -132,16 +136,16 @@ mod tests {
     fn else_it_says_so() {
         // Four timeouts are 268 ms, the tries took 270 ms.
         let found = cases::findings_until(&RULE, &cases::flows(story(5), 0), LAST + 270_000_000);
-        let title = "no answer to 5 tries, gave up, or the capture ends too soon: 10.9.1.1 -> 10.9.2.1 qp 20";
+        let title = "no answer to 6 sendings (5 retries), or the capture ends too soon: 10.9.1.1 -> 10.9.2.1 qp 20";
         assert_eq!(found[0].title, title);
-        assert!(found[0].advice.ends_with(" The capture ends 270 ms after the last try."));
+        assert!(found[0].advice.ends_with(" The capture ends 270 ms after the last sending."));
         assert!(cases::findings_until(&RULE, &cases::flows(story(2), 0), LAST).is_empty());
     }
 
     #[test]
     fn a_capture_that_ends_with_the_last_try() {
         let found = cases::findings_until(&RULE, &cases::flows(story(5), 0), LAST);
-        assert!(found[0].advice.ends_with(" The capture ends with the last try."), "{}", found[0].advice);
+        assert!(found[0].advice.ends_with(" The capture ends with the last sending."), "{}", found[0].advice);
     }
 
     #[test]

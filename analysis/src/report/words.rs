@@ -24,3 +24,61 @@ pub fn counted(n: u64, what: &str) -> String {
     };
     format!("{} {what}{many}", count(n))
 }
+
+/// A length of time: `850 ns`, `12.3 us`, `1.72 s`, `2 h 05 min`.
+#[must_use]
+pub fn duration(ns: u64) -> String {
+    let seconds = ns / 1_000_000_000;
+    match seconds {
+        0 => scaled(ns as f64, &["ns", "us", "ms", "s"]),
+        1..120 => format!("{} s", three(ns as f64 / 1e9)),
+        120..7200 => format!("{} min {:02} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {:02} min", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+/// Three digits and the unit, each of which is a thousand of the one before; nothing fits below the first.
+#[must_use]
+pub fn scaled(value: f64, units: &[&str]) -> String {
+    let mut value = value;
+    let mut units = units.iter();
+    let mut unit = units.next().copied().unwrap_or_default();
+    for next in units {
+        if value < 999.5 {
+            break;
+        }
+        value /= 1000.0;
+        unit = next;
+    }
+    format!("{} {unit}", three(value))
+}
+
+/// Three significant digits; no `.0` behind a whole number, nor `.00` behind what rounds to one digit.
+fn three(value: f64) -> String {
+    if value.fract() == 0.0 || value >= 99.95 {
+        format!("{value:.0}")
+    } else if value >= 9.995 {
+        format!("{value:.1}")
+    } else {
+        let text = format!("{value:.2}");
+        text.strip_suffix(".00").unwrap_or(&text).to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_of_time() {
+        assert_eq!(duration(850), "850 ns");
+        assert_eq!(duration(4_096), "4.10 us");
+        assert_eq!(duration(25_980_000), "26.0 ms");
+        assert_eq!(duration(67_108_864), "67.1 ms");
+        assert_eq!(duration(100_000_000), "100 ms");
+        assert_eq!(duration(999_600_000), "1 s");
+        assert_eq!(duration(8_589_934_592), "8.59 s");
+        assert_eq!(duration(130_000_000_000), "2 min 10 s");
+        assert_eq!(duration(7_500_000_000_000), "2 h 05 min");
+    }
+}

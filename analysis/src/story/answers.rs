@@ -37,7 +37,9 @@ impl Story {
             Answer::Response(response) => {
                 if response.standing.missing != 0 || !self.trouble.is_none() && !self.trouble.owed.is_empty() {
                     let over = self.trouble.owed.came(response, mark);
-                    over.for_each(|episode| self.log.add(episode, telling.room));
+                    for episode in over {
+                        self.log.add(episode, telling.room);
+                    }
                 }
                 self.ack(response.psn, mark, next, telling);
             }
@@ -297,7 +299,12 @@ impl Story {
         let cause = mended.map(|_| Cause::Nak);
         let episode = Episode::new(kind, cause, behind.psn, behind.psn).at(Some(behind.mark));
         let repeats = mended.map_or(0, |run| run.repeats);
-        self.log.add(episode.at(mended.map(|run| run.begun)).counting(1, repeats), room);
+        let place = self.log.add(episode.at(mended.map(|run| run.begun)).counting(1, repeats), room);
+        if mended.is_some() {
+            self.trouble.run.told = place;
+        } else if unheeded {
+            self.trouble.late = place.map(|place| (behind.psn, place));
+        }
     }
 
     /// Another run begins before it is known what this one was.
@@ -310,7 +317,7 @@ impl Story {
     fn tell_run(&mut self, kind: Kind, answer: Option<Mark>, room: &mut u32) {
         let run = self.trouble.run;
         let episode = Episode::new(kind, Some(run.cause), run.start, run.next - 1);
-        let episode = episode.at(Some(run.begun)).at(Some(run.latest)).at(answer);
-        self.log.add(episode.counting(0, run.repeats), room);
+        let episode = episode.at(Some(run.begun)).at(Some(run.latest)).at(answer).after(run.waited);
+        self.trouble.run.told = self.log.add(episode.counting(0, run.repeats), room);
     }
 }

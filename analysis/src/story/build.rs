@@ -218,7 +218,7 @@ impl Story {
         let run = &self.trouble.run;
         if run.open && run.cause == Cause::Timeout {
             let episode = Episode::new(Kind::Unanswered, Some(run.cause), run.start, run.next - 1);
-            return Some(episode.at(Some(run.begun)).at(Some(run.latest)).counting(0, run.repeats));
+            return Some(episode.at(Some(run.begun)).at(Some(run.latest)).after(run.waited).counting(0, run.repeats));
         }
         let asked = self.asked.back().filter(|a| a.rnr)?;
         Some(Episode::new(Kind::Rnr, None, asked.psn, asked.psn).at(Some(asked.mark)))
@@ -260,6 +260,7 @@ fn told(episode: &Episode, near: Near, frame: &impl Fn(FrameNo) -> FrameRef) -> 
         psn: [episode.from.get(), episode.to.get()],
         packets: u64::from(episode.packets),
         repeats: u64::from(episode.repeats),
+        waited_ns: Some(episode.waited.0).filter(|&ns| ns != 0),
     }
 }
 

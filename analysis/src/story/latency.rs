@@ -101,6 +101,8 @@ pub(crate) struct Latency {
     thin: u8,
     /// When the message that is under way began.
     began: Option<Nanos>,
+    /// Its first PSN.
+    first: Psn,
     message: Histogram,
     rtt: Histogram,
     /// The same to a hundredth, of a connection in focus.
@@ -124,7 +126,7 @@ impl Latency {
     #[inline(always)]
     pub(crate) fn sent(&mut self, stamp: Stamp) {
         if stamp.starts {
-            self.began = Some(stamp.at);
+            (self.began, self.first) = (Some(stamp.at), stamp.psn);
         }
         if !stamp.ends && !stamp.ack_req {
             return;
@@ -224,6 +226,14 @@ impl Latency {
         self.out.iter().find(|s| s.has(Sent::ACK_REQ)).map(|s| s.psn())
     }
 
+    /// How long the oldest packet from `psn` on that waits for an answer has waited; or the message that begins there
+    /// and is not at its end. Nothing where neither is known.
+    pub(crate) fn waited(&self, psn: Psn, now: Nanos) -> Nanos {
+        let out = self.out.iter().find(|s| s.psn() - psn >= 0).map(|s| s.age(now));
+        let begun = || self.began.filter(|_| self.first == psn).map(|began| now.since(began));
+        out.or_else(begun).unwrap_or_default()
+    }
+
     pub(crate) fn message(&self) -> Spread {
         self.close.as_ref().map_or_else(|| self.message.spread(), |c| c.message.spread())
     }
@@ -244,6 +254,19 @@ mod tests {
 
     fn stamp(psn: u32, at: u64, starts: bool, ends: bool) -> Stamp {
         Stamp { psn: Psn::new(psn), at: Nanos(at), starts, ends, ack_req: ends }
+    }
+
+    #[test]
+    fn what_waits_has_waited_since_it_was_first_sent() {
+        let mut l = Latency::default();
+        l.sent(stamp(7, 1_000, true, true));
+        l.sent(stamp(8, 2_000, true, true));
+        assert_eq!([7, 8, 9].map(|p| l.waited(Psn::new(p), Nanos(9_000)).0), [8_000, 7_000, 0]);
+        l.answered(Psn::new(8), Nanos(9_000), |_| {});
+        // A message that is under way waits as well, where it is sent again from its beginning.
+        l.sent(stamp(9, 10_000, true, false));
+        l.sent(stamp(10, 11_000, false, false));
+        assert_eq!([9, 10].map(|p| l.waited(Psn::new(p), Nanos(15_000)).0), [5_000, 0]);
     }
 
     #[test]

@@ -43,6 +43,8 @@ pub(crate) struct Episode {
     pub(crate) to: Psn,
     pub(crate) packets: u32,
     pub(crate) repeats: u32,
+    /// How long the request had waited for its answer when it was sent again; 0 where no timer ran.
+    pub(crate) waited: Nanos,
     /// What is called lost is only lost or late, if the path does not keep the order.
     if_in_order: bool,
     /// No NAK named it: the capture may have missed it instead.
@@ -53,7 +55,8 @@ impl Episode {
     pub(crate) fn new(kind: Kind, cause: Option<Cause>, from: Psn, to: Psn) -> Self {
         let (first, last) = (Nanos(u64::MAX), Nanos(0));
         let frames = [FrameNo::default(); FRAMES];
-        Self { kind, cause, first, last, frames, from, to, packets: 0, repeats: 0, if_in_order: false, hidden: false }
+        let (packets, repeats, waited) = (0, 0, Nanos(0));
+        Self { kind, cause, first, last, frames, from, to, packets, repeats, waited, if_in_order: false, hidden: false }
     }
 
     /// With one more frame that shows it.
@@ -72,6 +75,12 @@ impl Episode {
     /// With so many packets concerned, and so many repeats because of it.
     pub(crate) fn counting(mut self, packets: u32, repeats: u32) -> Self {
         (self.packets, self.repeats) = (packets, repeats);
+        self
+    }
+
+    /// With how long the request had waited before.
+    pub(crate) fn after(mut self, waited: Nanos) -> Self {
+        self.waited = waited;
         self
     }
 
@@ -110,6 +119,10 @@ impl Episode {
     }
 }
 
+/// Where an episode is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place(u32);
+
 /// The episodes of one flow in the order in which they ended.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
@@ -118,16 +131,32 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Keeps an episode: a few in any case, more while there is `room` in the shard.
-    pub(crate) fn add(&mut self, episode: Episode, room: &mut u32) {
+    /// Keeps an episode: a few in any case, more while there is `room` in the shard. Returns its place, if it is kept.
+    pub(crate) fn add(&mut self, episode: Episode, room: &mut u32) -> Option<Place> {
         if self.kept.len() >= OWN {
             if *room == 0 {
                 self.more = self.more.saturating_add(1);
-                return;
+                return None;
             }
             *room -= 1;
         }
         self.kept.push(episode);
+        u32::try_from(self.kept.len() - 1).ok().map(Place)
+    }
+
+    /// One more repeat because of an episode that is told already.
+    pub(crate) fn repeated(&mut self, place: Option<Place>) {
+        if let Some(episode) = place.and_then(|Place(n)| self.kept.get_mut(n as usize)) {
+            episode.repeats = episode.repeats.saturating_add(1);
+        }
+    }
+
+    /// The NAK of an episode that is told already was heeded after all, from this frame on.
+    pub(crate) fn heeded(&mut self, Place(n): Place, first: Mark) {
+        if let Some(episode) = self.kept.get_mut(n as usize) {
+            episode.cause = Some(Cause::Nak);
+            *episode = episode.at(Some(first));
+        }
     }
 
     pub(crate) fn kept(&self) -> &[Episode] {
@@ -158,6 +187,20 @@ mod tests {
         }
         assert_eq!((log.kept().len(), log.more(), room), (OWN + 2, 3, 0));
         assert!(log.latest().is_none());
+    }
+
+    #[test]
+    fn what_is_told_still_grows() {
+        let mark = |n| Mark { frame: FrameNo::new(0, n), at: Nanos(n) };
+        let (mut log, mut room) = (Log::default(), 0);
+        let late = Episode::new(Kind::Reordered, None, Psn::new(1), Psn::new(1)).at(Some(mark(4)));
+        let place = log.add(late, &mut room);
+        log.add(Episode::new(Kind::Rnr, None, Psn::new(2), Psn::new(2)), &mut room);
+        log.heeded(place.unwrap(), mark(9));
+        log.repeated(place);
+        log.repeated(None);
+        let told: Vec<_> = log.kept().iter().map(|e| (e.cause, e.last, e.repeats)).collect();
+        assert_eq!(told, [(Some(Cause::Nak), Nanos(9), 1), (None, Nanos(0), 0)]);
     }
 
     #[test]

@@ -39,7 +39,7 @@ use self::hole::{Hole, Outcome, SETTLED};
 use self::latency::Latency;
 pub(crate) use self::latency::Stamp;
 pub(crate) use self::log::Mark;
-use self::log::{Episode, Log};
+use self::log::{Episode, Log, Place};
 use self::owed::Owed;
 pub(crate) use self::owed::{Response, Standing};
 use self::progress::Progress;
@@ -205,6 +205,8 @@ struct Trouble {
     /// The PSN of a NAK that was heeded, as it seems, only from a later packet on; and that packet.
     beyond: Option<(Psn, FrameNo)>,
     run: Run,
+    /// A NAK about what came late after all, until it is heeded; and the episode that tells it.
+    late: Option<(Psn, Place)>,
     /// What the run before sent again: its first PSN, the one behind its last, and when it ended.
     before: (Psn, Psn, Nanos),
     /// The longest time from a repeat to another answer that was one too many: no answer comes sooner after the repeat

@@ -57,7 +57,7 @@ pub enum Recovery {
 pub enum Kind {
     /// Requests were lost between the requester and the tap.
     LostBeforeTap,
-    /// Requests were lost or late behind the tap, which cannot tell these two apart.
+    /// Requests were lost or late: one tap cannot tell these two apart. At the requester's end, behind the tap.
     LostOrLate,
     /// Requests arrived in another order than they were sent in.
     Reordered,
@@ -150,6 +150,10 @@ pub struct EpisodeReport {
     pub packets: u64,
     /// Requests sent again because of it.
     pub repeats: u64,
+    /// Of timeouts: how long the oldest request without an answer had waited, since it was first sent, when the timer
+    /// ran out for the first time. `None` where it was not seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waited_ns: Option<u64>,
 }
 
 /// Sizes, in bytes.

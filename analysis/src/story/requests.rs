@@ -215,6 +215,7 @@ impl Story {
         self.trouble.causes.count(cause);
         self.trouble.run.repeats += 1;
         self.trouble.run.last = mark.at;
+        self.log.repeated(self.trouble.run.told);
         if self.goes_on(psn) && psn != self.trouble.run.next {
             // Those between were lost again, or this one is a late copy.
             self.trouble.lone = Some(*request);

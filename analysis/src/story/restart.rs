@@ -19,6 +19,7 @@ impl Story {
         let second = request.stamp.psn + 1;
         let mut run = Run { start: psn, second, next: second, begun: mark, latest: mark, ..Run::default() };
         (run.timed, run.atomic) = (self.quiet(mark.at) >= SHORTEST_TIMER, request.atomic);
+        run.waited = self.latency.waited(psn, mark.at);
         run.follows =
             self.last_end == psn && self.holes.iter().any(|h| h.holds(psn - 1) && h.latest == self.last_request.at);
         self.explain(&mut run, request, again, telling);
@@ -29,6 +30,7 @@ impl Story {
         if again && run.open {
             run = Run {
                 begun: self.trouble.run.begun,
+                waited: self.trouble.run.waited,
                 tries: self.trouble.run.tries + 1,
                 repeats: self.trouble.run.repeats,
                 ..run
@@ -60,12 +62,17 @@ impl Story {
                 run.cause = Cause::Rnr;
                 stalled = Some(mark.at.since(asked.mark.at));
                 let episode = Episode::new(Kind::Rnr, Some(Cause::Rnr), psn, psn).at(Some(asked.mark)).at(Some(mark));
-                self.log.add(episode, telling.room);
+                run.told = self.log.add(episode, telling.room);
                 self.asked.clear();
             }
             Some(asked) if !asked.rnr && psn - asked.psn >= 0 && (psn == asked.psn || !self.overdue(mark.at)) => {
                 run.cause = Cause::Nak;
                 self.heed(asked, request);
+                if let Some((_, place)) = self.trouble.late.take_if(|(late, _)| *late == asked.psn) {
+                    // It came late and cost a repeat all the same.
+                    self.log.heeded(place, mark);
+                    run.told = Some(place);
+                }
                 self.asked.retain(|a| a.psn - psn > 0);
                 self.trouble.beyond = (psn - asked.psn > 0).then_some((asked.psn, mark.frame));
             }

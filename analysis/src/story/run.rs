@@ -3,7 +3,7 @@
 use rocetop_parsers::{Nanos, Psn};
 
 use super::hole::Fate;
-use super::log::Mark;
+use super::log::{Mark, Place};
 use super::report::Cause;
 use crate::event::FrameNo;
 
@@ -44,6 +44,10 @@ pub(crate) struct Run {
     pub(crate) sending: bool,
     /// It is not known yet what it was.
     pub(crate) open: bool,
+    /// Its episode, once that is told: what it still sends again is counted there.
+    pub(crate) told: Option<Place>,
+    /// How long the oldest request without an answer had waited when it began.
+    pub(crate) waited: Nanos,
     /// One repeat, too soon for any timer: where the flow goes on as if nothing had been, the network made it.
     pub(crate) copy: Option<Psn>,
 }

@@ -1,7 +1,7 @@
 //! Why a request was sent again.
 
 use rocetop_analysis::story::StoryReport;
-use rocetop_analysis::story::report::{Kind, Recovery};
+use rocetop_analysis::story::report::{Cause, Kind, Recovery};
 use rocetop_parsers::Facts;
 use rocetop_parsers::ib::aeth::{Aeth, NakCode, Syndrome};
 
@@ -310,6 +310,9 @@ fn a_nak_that_is_on_its_way_is_heeded_before_a_wait() {
     let by = &story.retransmissions.by_cause;
     assert_eq!((by.nak, by.rnr, by.timeout, story.timeouts, story.retransmissions.total), (2, 3, 0, 0, 5));
     assert_eq!((story.rnr_waits, story.rnr_unresolved, story.stall_ns), (1, false, 93_000));
+    // What was sent again belongs to what asked for it, though all had arrived by then.
+    let told: Vec<_> = story.episodes.iter().map(|e| (e.kind, e.cause, e.repeats)).collect();
+    assert_eq!(told, [(Kind::Reordered, Some(Cause::Nak), 2), (Kind::Rnr, Some(Cause::Rnr), 3)]);
 }
 
 #[test]
@@ -331,6 +334,7 @@ fn answers_to_what_came_twice_keep_no_timer_from_running() {
     assert_eq!((by.timeout, by.unknown, story.timeouts, story.lost_acks), (24, 8, 6, 0));
     let kinds: Vec<_> = story.episodes.iter().map(|e| e.kind).collect();
     assert_eq!(kinds, [Kind::EarlyTimeout; 3]);
+    assert_eq!(story.episodes[0].waited_ns, Some(10_004_000));
 }
 
 #[test]

@@ -80,6 +80,7 @@ fn flow() -> FlowReport {
                 psn: [0, 0],
                 packets: 0,
                 repeats: 0,
+                waited_ns: Some(0),
             }],
             ..StoryReport::default()
         }),

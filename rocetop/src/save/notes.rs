@@ -2,7 +2,7 @@
 
 use rocetop_analysis::detect::Findings;
 use rocetop_analysis::report::FlowReport;
-use rocetop_analysis::story::report::EpisodeReport;
+use rocetop_analysis::story::report::{EpisodeReport, Near};
 use rocetop_analysis::{FrameNo, Ledger};
 
 use crate::report::words;
@@ -24,9 +24,9 @@ impl Notes {
             notes.say(line, finding.frames.iter().filter_map(|frame| ledger.place(frame)));
         }
         for flow in flows {
-            for episode in flow.story.iter().flat_map(|story| &story.episodes) {
+            for (near, episode) in flow.story.iter().flat_map(|s| s.episodes.iter().map(|e| (s.near, e))) {
                 let frames = episode.frames.iter().filter_map(|frame| ledger.place(frame));
-                notes.say(line(&flow, episode), frames);
+                notes.say(line(&flow, near, episode), frames);
             }
         }
         // Of one frame in the order in which they were said.
@@ -51,7 +51,7 @@ impl Notes {
 }
 
 /// `#1 -> 10.9.2.1 qp 32: lost or late behind the tap; sent again after a NAK (PSN 7 to 9)`.
-fn line(flow: &FlowReport, episode: &EpisodeReport) -> String {
-    let (what, psns) = (words::episode(episode), words::psns(episode.psn));
+fn line(flow: &FlowReport, near: Near, episode: &EpisodeReport) -> String {
+    let (what, psns) = (words::episode(episode, near), words::psns(episode.psn));
     format!("#{} -> {} qp {}: {what} ({psns})", flow.connection, flow.dst, flow.dst_qp)
 }

@@ -91,6 +91,7 @@ pub(in crate::detect) fn episode(kind: Kind, cause: Option<Cause>, first_ns: u64
         psn: [500, 500],
         packets: 1,
         repeats: 4,
+        waited_ns: None,
     }
 }
 

@@ -9,7 +9,7 @@ mod words;
 pub(super) mod cases;
 
 pub(super) use self::between::{lost_between, whereabouts};
-pub(super) use self::episodes::{Digest, FRAMES, timeouts};
+pub(super) use self::episodes::{Digest, FRAMES, timeouts, waited};
 pub use self::finding::{Evidence, Finding, Severity, Value};
 pub(super) use self::words::{count, counted, part, road, time};
 

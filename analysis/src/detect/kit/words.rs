@@ -1,26 +1,7 @@
 //! Figures as titles have them.
 
 use crate::report::FlowReport;
-pub(in crate::detect) use crate::report::words::{count, counted};
-
-/// A length of time in three digits: `655 ms`, `8.59 s`, `4.1 us`.
-pub(in crate::detect) fn time(ns: u64) -> String {
-    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
-    let Some((unit, name)) = units.into_iter().find(|&(unit, _)| ns >= unit) else { return format!("{ns} ns") };
-    let decimals = match ns / unit {
-        0..=9 => 2,
-        10..=99 => 1,
-        _ => 0,
-    };
-    let scale = 10u128.pow(decimals);
-    let scaled = (u128::from(ns) * scale + u128::from(unit) / 2) / u128::from(unit);
-    let (whole, rest) = (scaled / scale, scaled % scale);
-    match decimals {
-        _ if rest == 0 => format!("{whole} {name}"),
-        2 => format!("{} {name}", format!("{whole}.{rest:02}").trim_end_matches('0')),
-        _ => format!("{whole}.{rest} {name}"),
-    }
-}
+pub(in crate::detect) use crate::report::words::{count, counted, duration as time};
 
 /// A part of so many things: `1 of 3 flows`, `all 3 flows`, `both flows`, `1 flow`.
 pub(in crate::detect) fn part(n: u64, all: u64, what: &str) -> String {
@@ -48,19 +29,6 @@ pub(in crate::detect) fn road(flow: &FlowReport) -> String {
 mod tests {
     use super::super::cases;
     use super::*;
-
-    #[test]
-    fn times() {
-        assert_eq!(time(850), "850 ns");
-        assert_eq!(time(4_096), "4.1 us");
-        assert_eq!(time(655_360_000), "655 ms");
-        assert_eq!(time(67_108_864), "67.1 ms");
-        assert_eq!(time(8_589_934_592), "8.59 s");
-        assert_eq!(time(100_000_000), "100 ms");
-        assert_eq!(time(122_880_000), "123 ms");
-        assert_eq!(time(9_999_000), "10 ms");
-        assert_eq!(time(2_000_000_000), "2 s");
-    }
 
     #[test]
     fn counts() {

@@ -88,8 +88,8 @@ impl Trouble {
             (self.icrc_bad, counted(self.icrc_bad, "bad ICRC")),
             (self.gaps, gaps()),
             (self.response_gaps, counted(self.response_gaps, "gap") + " in responses"),
-            (self.again, counted(self.again, "request") + " seen again"),
-            (self.responses_again, counted(self.responses_again, "response") + " seen again"),
+            (self.again, counted(self.again, "request packet") + " seen again"),
+            (self.responses_again, counted(self.responses_again, "response packet") + " seen again"),
         ];
         words.into_iter().filter(|&(n, _)| n != 0).map(|(_, words)| words).collect()
     }
@@ -266,7 +266,7 @@ fn direction<W: Write>(page: &mut Page<'_, W>, label: &str, flow: &FlowReport, c
         figures.push(counted(flow.acks, "ACK"));
     }
     if flow.ce != 0 {
-        figures.push(format!("{} CE ({})", count(flow.ce), share(flow.ce, flow.packets)));
+        figures.push(format!("{} CE ({} of its packets)", count(flow.ce), share(flow.ce, flow.packets)));
     }
     if flow.cnps != 0 {
         figures.push(counted(flow.cnps, "CNP"));

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-pub(crate) use rocetop_analysis::report::words::{count, counted};
+use rocetop_analysis::report::words::scaled;
+pub(crate) use rocetop_analysis::report::words::{count, counted, duration};
 
 /// Decimal units, three digits: `999 B`, `31.9 kB`, `6.24 MB`.
 pub(super) fn bytes(n: u64) -> String {
@@ -31,17 +32,6 @@ pub(crate) fn gigabits(bytes: u64, ns: u64) -> String {
 pub(crate) fn clock(ns: u64) -> String {
     let seconds = ns / 1_000_000_000 % 86_400;
     format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
-}
-
-/// A length of time: `850 ns`, `12.3 us`, `1.72 s`, `2 h 05 min`.
-pub(super) fn duration(ns: u64) -> String {
-    let seconds = ns / 1_000_000_000;
-    match seconds {
-        0 => scaled(ns as f64, &["ns", "us", "ms", "s"]),
-        1..120 => format!("{} s", three(ns as f64 / 1e9)),
-        120..7200 => format!("{} min {:02} s", seconds / 60, seconds % 60),
-        _ => format!("{} h {:02} min", seconds / 3600, seconds / 60 % 60),
-    }
 }
 
 /// A point in time, UTC: `2026-11-29 16:43:48.123456789`.
@@ -86,32 +76,6 @@ pub(super) fn share(part: u64, whole: u64) -> String {
         // One digit more where whole numbers would round to all of it.
         p if p < 10.0 || p >= 99.5 && part != whole => format!("{p:.1}%"),
         p => format!("{p:.0}%"),
-    }
-}
-
-fn scaled(value: f64, units: &[&str]) -> String {
-    let mut value = value;
-    let mut units = units.iter();
-    let mut unit = units.next().copied().unwrap_or_default();
-    for next in units {
-        if value < 999.5 {
-            break;
-        }
-        value /= 1000.0;
-        unit = next;
-    }
-    format!("{} {unit}", three(value))
-}
-
-/// Three significant digits; no `.0` behind a whole number, nor `.00` behind what rounds to one digit.
-fn three(value: f64) -> String {
-    if value.fract() == 0.0 || value >= 99.95 {
-        format!("{value:.0}")
-    } else if value >= 9.995 {
-        format!("{value:.1}")
-    } else {
-        let text = format!("{value:.2}");
-        text.strip_suffix(".00").unwrap_or(&text).to_owned()
     }
 }
 

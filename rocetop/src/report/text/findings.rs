@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use rocetop_analysis::detect::Findings;
+use rocetop_analysis::detect::{Findings, Value};
 use rocetop_analysis::{Finding, Severity};
 
 use super::Shown;
-use super::figures::{count, counted, duration};
+use super::figures::{count, counted, duration, share};
 use super::files::Files;
 use super::page::{BAD, DIM, HEAD, PLAIN, Page};
 
@@ -92,7 +92,37 @@ fn one<W: Write>(page: &mut Page<'_, W>, finding: &Finding, files: &Files<'_>, s
     if let Some(frames) = frames(finding, files) {
         page.words(PLAIN, INDENT, &frames)?;
     }
-    Ok(())
+    let cost = cost(finding);
+    if cost.is_empty() { Ok(()) } else { page.figures(PLAIN, INDENT, &cost) }
+}
+
+/// What it cost and how far it came, by the evidence; without what the title says.
+fn cost(finding: &Finding) -> Vec<String> {
+    let value = |name: &str| finding.evidence.0.iter().find(|(n, _)| *n == name).map(|(_, value)| value);
+    let number = |name: &str| value(name).and_then(|v| if let Value::Number(n) = v { Some(*n) } else { None });
+    let time = |name: &str, what: &str| number(name).filter(|&ns| ns != 0).map(|ns| format!("{what} {}", duration(ns)));
+    let again = number("sent_again").zip(number("requests")).filter(|&(again, _)| again != 0);
+    let waited = number("waited_least_ns").zip(number("waited_most_ns")).map(|(least, most)| {
+        let (least, most) = (duration(least), duration(most));
+        if least == most {
+            format!("waited {most} for an answer")
+        } else {
+            format!("waited {least} to {most} for answers")
+        }
+    });
+    let figures = [
+        again.map(|(again, all)| format!("{} of {} are repeats", share(again, all), counted(all, "packet"))),
+        waited,
+        time("recovery_ns", "recovering"),
+        time("stall_ns", "stalled"),
+        time("timeout_ns", "timeout about"),
+        number("goodput_mbps").map(|mbps| match mbps {
+            0 => "goodput below 1 Mb/s".to_owned(),
+            _ => format!("goodput {} Mb/s", count(mbps)),
+        }),
+        number("last_acked_psn").map(|psn| format!("PSN {psn} was acknowledged last")),
+    ];
+    figures.into_iter().flatten().filter(|figure| !finding.title.contains(figure)).collect()
 }
 
 fn frames(finding: &Finding, files: &Files<'_>) -> Option<String> {
@@ -132,6 +162,23 @@ mod tests {
             evidence: Evidence::default(),
             advice: "Look there.".into(),
         }
+    }
+
+    #[test]
+    fn what_it_cost_is_said_once() {
+        let evidence = Evidence::default().with("requests", 7_561u64).with("sent_again", 6_921u64);
+        let evidence = evidence.with("stall_ns", 381_800_000u64).with("recovery_ns", 0u64).with("goodput_mbps", 2u64);
+        let loss = Finding { evidence, ..finding(Severity::Critical, 1) };
+        assert_eq!(cost(&loss), ["92% of 7,561 packets are repeats", "stalled 382 ms", "goodput 2 Mb/s"]);
+        let titled = Finding { title: "50 RNR NAKs, stalled 382 ms, 150 sent again".into(), ..loss };
+        assert_eq!(cost(&titled), ["92% of 7,561 packets are repeats", "goodput 2 Mb/s"]);
+        let evidence = Evidence::default().with("waited_least_ns", 10_500_000u64).with("waited_most_ns", 10_500_000u64);
+        let evidence = evidence.with("timeout_ns", 67_108_864u64).with("last_acked_psn", 1_118_484u64);
+        let dead = Finding { evidence, ..finding(Severity::Critical, 1) };
+        assert_eq!(
+            cost(&dead),
+            ["waited 10.5 ms for an answer", "timeout about 67.1 ms", "PSN 1118484 was acknowledged last"]
+        );
     }
 
     fn text(found: &Findings, most: usize) -> String {

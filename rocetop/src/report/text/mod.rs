@@ -319,7 +319,8 @@ fn verdict<W: Write>(
     }
     if t.ecn.ce + t.cnp != 0 {
         let rdma = t.roce_frames + t.rocev1_frames + t.infiniband_frames;
-        let marked = format!("{} marked CE ({})", counted(t.ecn.ce, "frame"), share(t.ecn.ce, rdma));
+        let marked =
+            format!("{} of {} marked CE ({})", count(t.ecn.ce), counted(rdma, "RDMA frame"), share(t.ecn.ce, rdma));
         page.words(BAD, "", &format!("Congestion: {marked}, {}.", counted(t.cnp, "CNP")))?;
     }
     if t.icrc.bad != 0 {

@@ -247,7 +247,7 @@ fn timeline<W: Write>(
         }
         if n < FIRST || n >= FIRST + left_out {
             let label = format!("{}{} ", at(entry.episode.first_ns), entry.side.arrow);
-            page.words(style(entry.episode.kind), &label, &words::episode(entry.episode))?;
+            page.words(style(entry.episode.kind), &label, &words::episode(entry.episode, entry.side.story.near))?;
             page.figures(PLAIN, INDENT, &entry.figures(files))?;
         }
     }
@@ -273,7 +273,7 @@ fn sums<W: Write>(page: &mut Page<'_, W>, side: &Side<'_>, several: bool) -> io:
     let fates = some(&[
         (story.lost_before_tap, "lost before the tap"),
         (story.lost_after_tap, "lost behind the tap"),
-        (story.lost_or_late, "lost or late behind the tap"),
+        (story.lost_or_late, words::lost_or_late(story.near)),
         (story.lost_acks, plural(story.lost_acks, "answer lost", "answers lost")),
         (story.lost_responses, plural(story.lost_responses, "response lost", "responses lost")),
         (story.reordered, "out of order"),
@@ -291,7 +291,7 @@ fn sums<W: Write>(page: &mut Page<'_, W>, side: &Side<'_>, several: bool) -> io:
         return Ok(());
     }
     let causes = &story.retransmissions.by_cause;
-    let mut again = vec![counted(story.retransmissions.total, "request")];
+    let mut again = vec![counted(story.retransmissions.total, "packet")];
     again.extend(some(&[
         (causes.nak, "after NAKs"),
         (causes.timeout, "after timeouts"),
@@ -299,6 +299,13 @@ fn sums<W: Write>(page: &mut Page<'_, W>, side: &Side<'_>, several: bool) -> io:
         (causes.read_reissue, "to get responses again"),
         (causes.unknown, "of unknown cause"),
     ]));
+    // What was lost again with a repeat, and what came when its cause was mended already, belongs to no line for
+    // certain.
+    let told: u64 = story.episodes.iter().map(|e| e.repeats).sum();
+    let rest = story.retransmissions.total.saturating_sub(told);
+    if story.more_episodes == 0 && rest != 0 {
+        again.push(format!("{} of all in no line above", count(rest)));
+    }
     line("Sent again", again)?;
     let recovery = match story.recovery {
         Recovery::GoBackN => vec!["go-back-N: all from the lost packet on is sent again".to_owned()],
@@ -316,11 +323,11 @@ fn sums<W: Write>(page: &mut Page<'_, W>, side: &Side<'_>, several: bool) -> io:
     line("Round trip", spread(&story.rtt_ns, "measured"))?;
     line("Timeout", timeout(story))?;
     line("Not ready", rnr(story))?;
-    line("Stood still", if story.stall_ns == 0 { Vec::new() } else { vec![duration(story.stall_ns)] })?;
+    line("Stalled", if story.stall_ns == 0 { Vec::new() } else { vec![duration(story.stall_ns)] })?;
     let mut end = Vec::new();
     if story.unanswered_tries != 0 {
-        let tries = u64::from(story.unanswered_tries);
-        end.push(format!("no answer to {} {}", count(tries), plural(tries, "try", "tries")));
+        // The first sending is no retry.
+        end.push(format!("no answer to {}", counted(u64::from(story.unanswered_tries) + 1, "sending")));
     }
     if let Some(psn) = story.last_acked_psn {
         end.push(format!("PSN {psn} was acknowledged last"));
