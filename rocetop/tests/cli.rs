@@ -51,6 +51,9 @@ fn exit_codes() {
         (&["analyze", RNR, "--flow", "9"], 2),
         (&["analyze", RNR, "--flow", "0", "--no-stories"], 2),
         (&["analyze", "--taps", "--flow", "0", RNR, LOSS], 2),
+        (&["analyze", RNR, "--idle", "0"], 2),
+        (&["analyze", RNR, "--max-flows", "0"], 2),
+        (&["analyze", RNR, "--threads", "0"], 2),
         (&["explain"], 0),
         (&["explain", "RT000"], 2),
     ] {
@@ -220,6 +223,18 @@ fn a_choice_of_connections() {
 }
 
 #[test]
+fn what_is_of_the_whole_capture_says_so() {
+    let text = run(&["analyze", LOSS, "--qpn", "32"]).out;
+    assert!(text.contains("\nOf the whole capture, not of the selection alone:\nFrames "), "{text}");
+    assert!(text.contains("\n1 of 1 chosen connection (of 4 in all) in trouble: "), "{text}");
+    let text = run(&["analyze", LOSS]).out;
+    assert!(!text.contains("Of the whole capture"), "{text}");
+    assert!(text.contains("1 pair of hosts"), "{text}");
+    let text = run(&["analyze", LOSS, LOSS]).out;
+    assert!(text.contains("\n         These sums count both copies;"), "{text}");
+}
+
+#[test]
 fn the_story_of_one_flow() {
     let all = report(&[LOSS]);
     for flow in ["2", "3"] {
@@ -290,7 +305,7 @@ fn findings_follow_the_verdict() {
     assert!(verdict < finding && finding < ran.out.find("\n#0 ").unwrap(), "{}", ran.out);
     assert!(ran.out.ends_with("`rocetop explain RT008` says what that finding means.\n"), "{}", ran.out);
     let ran = run(&["analyze", "--top", "1", "11b_invreq.e1.pcap"]);
-    assert!(ran.out.contains("\nand 1 more finding; "), "{}", ran.out);
+    assert!(ran.out.contains("\nand 1 more critical finding; "), "{}", ran.out);
     let clean = run(&["analyze", "03b_send_ud.e1.pcap"]).out;
     assert!(!clean.contains("\nRT") && !clean.contains("explain"), "{clean}");
 }

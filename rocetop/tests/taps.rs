@@ -219,6 +219,18 @@ fn findings_say_what_the_taps_prove() {
 }
 
 #[test]
+fn the_text_tells_each_loss_once() {
+    let text = Ran::of(&mut rocetop(&["analyze", "--taps", SEND_E1, SEND_E2])).out;
+    let told: Vec<&str> = text.lines().filter(|line| line.starts_with("RT001")).collect();
+    // As many as queue pairs lost something, with the worst severity that a tap gave it.
+    assert_eq!(told.len(), 3, "{told:#?}");
+    assert_eq!(told.iter().filter(|line| line.starts_with("RT001 critical")).count(), 1, "{told:#?}");
+    let clean = ["01c_write_rc_small.e1.pcap"; 2];
+    let text = Ran::of(&mut rocetop(&[&["analyze", "--taps"], &clean[..]].concat())).out;
+    assert_eq!(text.matches("\n1 connection: no gaps, no repeats, no NAKs at this tap.\n").count(), 2, "{text}");
+}
+
+#[test]
 fn managers_and_pauses_are_told_by_tap() {
     let report = report(&["12a_rping.e1.pcap", "12c_rping_nolistener.e1.pcap"]);
     let told: Vec<_> = report["cm"].as_array().unwrap().iter().map(|c| (&c["id"], &c["tap"], &c["state"])).collect();

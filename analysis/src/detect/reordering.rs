@@ -14,21 +14,32 @@
 //! NAK.
 //!
 //! # What could fool it
+//! The capturing host. One that takes packets from several receive queues writes them as its processors come to them,
+//! and each stamps its own: then the file, and perhaps the host's software, has another order than the wire had. Such
+//! packets are counted apart: their stamp is earlier than that of the packet that came ahead of them in the file
+//! (`in_order_by_stamp`). `captures` in the report counts all such frames of a file (`stamped_back`); `reordercap`
+//! sorts them. With several captures (`--taps`), no packet that overtakes another between the taps means that the
+//! network there kept the order.
+//!
 //! At the requester's end everything is still in order. What the responder acknowledges before a repeat can have come
 //! was late, and is told here, with the repeats that its NAK drew all the same; what is acknowledged after a repeat may
 //! have been lost, and is RT001's "lost or late". Where the answers were not seen, nor were the NAKs.
 //!
 //! # What to do next
-//! Find what takes packets of one flow on several paths: per-packet load balancing, adaptive routing, a bond in
-//! round-robin mode, or a path that changed. Either bind the flow to one path, or switch on the NIC's acceptance of
-//! disorder.
+//! Where most are in order by their stamps, look at the receiving host before the network: whether its NIC hands the
+//! packets of one flow to one queue. Find what takes packets of one flow on several paths: per-packet load balancing,
+//! adaptive routing, a bond in round-robin mode, or a path that changed. Either bind the flow to one path, or switch on
+//! the NIC's acceptance of disorder.
 //!
 //! # References
-//! IBTA Volume 1, 9.7.5.2 (NAK codes), 9.8 (unreliable service).
+//! IBTA Volume 1, 9.7.5.2 (NAK codes), 9.8 (unreliable service). The Linux kernel's Documentation/networking/scaling.rst
+//! (RSS: which packets share a receive queue).
 
 use super::kit::{Digest, count, counted, finding, near, road};
 use super::{Case, Evidence, Finding, Judge, Rule, Severity};
+use crate::story::StoryReport;
 use crate::story::report::{Cause, EpisodeReport, Kind, Near};
+use crate::taps::Told;
 
 pub(super) const RULE: Rule = Rule {
     code: "RT002",
@@ -90,15 +101,37 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         };
         let all = harmful.or_else(|| Digest::of(story, late));
         let title = format!("{} out of order, {what}: {}", counted(story.reordered, "packet"), road(flow));
+        let advice = advised(story, case.told(flow), advice);
         let evidence = Evidence::default()
             .with("requests", flow.requests.packets)
             .with_harm("reordered", story.reordered)
+            .with("in_order_by_stamp", story.in_order_by_stamp)
             .with("sequence_naks", back.map_or(0, |b| u64::from(b.naks.psn_sequence_error)))
             .with_harm("sent_again", all.as_ref().map_or(0, |d| d.repeats))
             .with("near", near(story.near));
         let base = finding(&RULE, flow, all.as_ref(), title);
-        report(Finding { severity, evidence, advice: advice.to_owned(), ..base });
+        report(Finding { severity, evidence, advice, ..base });
     }
+}
+
+/// The `usual` advice, but where the stamps of most packets or other taps speak against the network.
+fn advised(story: &StoryReport, told: Option<&Told>, usual: &str) -> String {
+    let (stamped, all) = (story.in_order_by_stamp, story.reordered);
+    let stamps = format!("By their stamps {} of {} came in order", count(stamped), count(all));
+    // Half of them or more.
+    if stamped * 2 >= all {
+        return format!(
+            "{stamps}: the disorder may be the capturing host's, which takes packets from several receive queues. Look \
+             there first: whether its NIC hands a flow to one queue (RSS, RPS)."
+        );
+    }
+    let advice = if told.is_some_and(|told| told.overtaken == Some(0)) {
+        "No packet overtook another between the taps, so it is not the network there. What looks late may be a repeat of \
+         what was lost, or came so to the first tap."
+    } else {
+        usual
+    };
+    if stamped == 0 { advice.to_owned() } else { format!("{stamps}. {advice}") }
 }
 
 #[cfg(test)]
@@ -106,7 +139,6 @@ mod tests {
     use super::super::kit::cases::{self, episode};
     use super::*;
     use crate::report::FrameRef;
-    use crate::story::StoryReport;
     use crate::story::report::Retransmissions;
 
     fn story(cause: Option<Cause>, repeats: u64) -> StoryReport {
@@ -142,6 +174,32 @@ mod tests {
         assert!(found.advice.starts_with("What they cost is not known: "), "{}", found.advice);
         let found = cases::one(&RULE, &flows[..1]);
         assert_eq!(found.title, "1 packet out of order, the answers were not seen: 10.9.1.1 -> 10.9.2.1 qp 20");
+    }
+
+    #[test]
+    fn what_is_in_order_by_its_stamps_points_at_the_host() {
+        let stamped = |reordered, in_order_by_stamp| {
+            let story = StoryReport { reordered, in_order_by_stamp, ..story(Some(Cause::Nak), 4) };
+            cases::one(&RULE, &cases::flows(story, 1))
+        };
+        let (most, few) = (stamped(182, 178), stamped(182, 90));
+        assert_eq!(most.title, "182 packets out of order, 4 seen again in vain: 10.9.1.1 -> 10.9.2.1 qp 20");
+        let start = "By their stamps 178 of 182 came in order: the disorder may be the capturing host's";
+        assert!(most.advice.starts_with(start) && !most.advice.contains("bond"), "{}", most.advice);
+        let start = "By their stamps 90 of 182 came in order. Look for per-packet load balancing, a bond";
+        assert!(few.advice.starts_with(start), "{}", few.advice);
+    }
+
+    #[test]
+    fn taps_that_saw_none_overtaken_clear_the_network_between_them() {
+        let flows = cases::flows(story(Some(Cause::Nak), 4), 1);
+        let advice = |overtaken| {
+            let found = cases::beside(&RULE, &flows, Told { overtaken, ..Told::default() });
+            found[0].advice.clone()
+        };
+        assert!(advice(Some(0)).starts_with("No packet overtook another between the taps"));
+        assert!(advice(Some(1)).contains("a bond"));
+        assert!(advice(None).contains("a bond"));
     }
 
     #[test]

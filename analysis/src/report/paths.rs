@@ -16,6 +16,8 @@ use crate::report::survey::{Survey, Track};
 pub struct PathsReport {
     /// Pairs of hosts, each way apart.
     pub pairs: u64,
+    /// Pairs of hosts, whichever of them sends.
+    pub host_pairs: u64,
     /// Flows of connected queue pairs with sixteen data packets or more.
     pub queue_pairs: u64,
     /// Different addresses and UDP source ports among them: what a switch tells apart.
@@ -79,6 +81,8 @@ impl PathsReport {
         }
         let mut pairs: BTreeMap<(&str, &str), Vec<&Track>> = BTreeMap::new();
         tracks.iter().for_each(|track| pairs.entry((&track.src, &track.dst)).or_default().push(track));
+        let host_pairs =
+            pairs.keys().filter(|&&(src, dst)| src <= dst || !pairs.contains_key(&(dst, src))).count() as u64;
         let mut heaviest: Vec<PairReport> = pairs.into_iter().map(|(hosts, own)| PairReport::of(hosts, &own)).collect();
         let count = heaviest.len() as u64;
         heaviest.sort_by_key(|pair| Reverse(pair.bytes));
@@ -94,6 +98,7 @@ impl PathsReport {
         });
         Some(Self {
             pairs: count,
+            host_pairs,
             queue_pairs: tracks.len() as u64,
             five_tuples: tuples.len() as u64,
             five_tuple_millibits: entropy(tuples.values().copied()),

@@ -90,6 +90,7 @@ impl Story {
                 + self.trouble.sums.behind
                 + u64::from(self.trouble.behind.is_some()),
             reordered: u64::from(holes.late) + self.trouble.sums.late_behind,
+            in_order_by_stamp: u64::from(holes.in_order),
             duplicated_by_network: if view.fall_together { 0 } else { self.trouble.sums.duplicated },
             // Certain at the requester's side alone: a responder's tap cannot tell it from an early timeout.
             lost_acks: if near == Near::Src { acks_lost } else { 0 },
@@ -107,6 +108,8 @@ impl Story {
             rnr_waits: self.trouble.sums.rnr_waits,
             rnr_unresolved: self.asked.back().is_some_and(|a| a.rnr),
             stall_ns: self.trouble.sums.stall.0,
+            quiet_ns: self.quiet.0.0,
+            quiet_before: (self.quiet.0 != Nanos(0)).then(|| frame(self.quiet.1)),
             most_in_flight: around.most_in_flight,
             goodput_mbps: around.goodput_mbps,
             messages_completed: self.progress.completed(),
@@ -179,7 +182,7 @@ impl Story {
     /// answer it does not hold any more.
     fn only_misses(&self, seen_again: u64) -> bool {
         let sums = &self.trouble.sums;
-        let Outcome { lost, lost_if_in_order, lost_or_late, late, missed } = sums.holes;
+        let Outcome { lost, lost_if_in_order, lost_or_late, late, missed, .. } = sums.holes;
         let asked = sums.naks_seen + sums.naks_unseen + sums.timeouts + sums.rnr_waits + seen_again;
         missed != 0 && lost == 0 && lost_if_in_order == 0 && late == 0 && lost_or_late == 0 && asked == 0
     }

@@ -55,6 +55,8 @@ struct Skipped {
     times: u8,
     /// How often it came in one row with the packet behind the hole, which came again.
     rows: u8,
+    /// It was stamped before the packet that overtook it.
+    in_order: bool,
 }
 
 /// What proves that a skipped PSN was lost.
@@ -113,6 +115,8 @@ pub(crate) struct Outcome {
     pub(crate) lost_if_in_order: u32,
     pub(crate) lost_or_late: u32,
     pub(crate) late: u32,
+    /// Of the late ones, those in order by their stamps: only the file has them behind the packet that overtook them.
+    pub(crate) in_order: u32,
     pub(crate) missed: u32,
 }
 
@@ -229,7 +233,9 @@ impl Hole {
         let shown = if fate == Fate::Repeated { self.opened } else { self.nak.unwrap_or(self.opened) };
         let older = mark.at < shown.at || mark.at == shown.at && !mark.at.0.is_multiple_of(COARSE);
         let fate = if older { Fate::Older } else { fate };
-        let Some(Skipped { fate: known, times, .. }) = self.packet(psn) else { return };
+        let in_order = mark.at < self.opened.at;
+        let Some(Skipped { fate: known, times, in_order: ahead, .. }) = self.packet(psn) else { return };
+        *ahead |= in_order;
         *times = times.saturating_add(1);
         // What seemed to be the repeat may have been the late one, if a second comes that nobody is known to have asked
         // for.
@@ -310,6 +316,7 @@ impl Hole {
     pub(crate) fn outcome(&self, answered: bool) -> Outcome {
         let mut outcome = Outcome::default();
         for (n, packet) in self.packets.iter().enumerate() {
+            let late = outcome.late;
             // The last one stands for all that are not told apart.
             let weight = if n + 1 == WIDEST { self.len - n as u32 } else { 1 };
             let sum = match packet.fate {
@@ -331,6 +338,7 @@ impl Hole {
                 _ => &mut outcome.lost_or_late,
             };
             *sum = sum.saturating_add(weight);
+            outcome.in_order += if packet.in_order && outcome.late != late { weight } else { 0 };
         }
         outcome
     }
@@ -467,6 +475,14 @@ mod tests {
         hole.arrive(Psn::new(5), mark(2), Fate::Late);
         assert_eq!(hole.outcome(true), Outcome { late: 1, ..Outcome::default() });
         assert_eq!(hole.outcome(false), Outcome { lost_or_late: 1, ..Outcome::default() });
+    }
+
+    #[test]
+    fn late_in_the_file_alone_is_in_order_by_its_stamp() {
+        let mut hole = Hole::new(Psn::new(5), 3, mark(10), false);
+        let late = |(psn, at)| hole.arrive(Psn::new(psn), Mark { at: Nanos(at), ..mark(11) }, Fate::Late);
+        [(5, 9_999), (6, 10_000), (7, 10_001)].into_iter().for_each(late);
+        assert_eq!(hole.outcome(true), Outcome { late: 3, in_order: 1, ..Outcome::default() });
     }
 
     #[test]

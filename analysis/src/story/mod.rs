@@ -179,6 +179,8 @@ pub(crate) struct Story {
     top: Psn,
     last_request: Mark,
     last_answer: Mark,
+    /// The longest time before a request in which neither a request nor an answer came by, and that request.
+    quiet: (Nanos, FrameNo),
     /// When an answer said something new: another answer to what came twice keeps no timer from running.
     heard: Nanos,
     /// Highest PSN acknowledged.
@@ -253,6 +255,7 @@ impl Story {
             top: first.psn + 1,
             last_request: frame,
             last_answer: Mark::default(),
+            quiet: (Nanos(0), FrameNo::default()),
             heard: Nanos(0),
             acked: None,
             holes: Rare::default(),
@@ -355,6 +358,7 @@ fn add(a: Outcome, b: Outcome) -> Outcome {
         lost_if_in_order: a.lost_if_in_order.saturating_add(b.lost_if_in_order),
         lost_or_late: a.lost_or_late.saturating_add(b.lost_or_late),
         late: a.late.saturating_add(b.late),
+        in_order: a.in_order.saturating_add(b.in_order),
         missed: a.missed.saturating_add(b.missed),
     }
 }

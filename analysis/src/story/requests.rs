@@ -11,6 +11,10 @@ impl Story {
     /// A request of the flow, after the first.
     #[inline(always)]
     pub(crate) fn request(&mut self, request: &Request, telling: &mut Telling<'_>) {
+        let quiet = request.mark.at.since(self.last_request.at.max(self.last_answer.at));
+        if quiet > self.quiet.0 {
+            self.quiet = (quiet, request.mark.frame);
+        }
         if request.sight == Sight::New(0) && self.epsn == request.psn && self.holes.is_empty() && self.is_calm() {
             self.epsn = request.stamp.psn + 1;
         } else if request.twin

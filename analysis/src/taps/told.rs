@@ -38,6 +38,8 @@ struct Fate {
     known: bool,
     requests: u64,
     answers: u64,
+    /// Packets of its direction, of whatever flow, that others overtook between the two.
+    overtaken: u64,
     /// Of each of both: the time by its clock in which the other covers it, where that is not all of it.
     covered: [Option<[u64; 2]>; 2],
     first: Vec<FrameRef>,
@@ -86,6 +88,7 @@ impl Fates {
             known: course.row.lost.is_some(),
             requests,
             answers,
+            overtaken: course.row.reordered,
             covered,
             first: if requests == 0 { Vec::new() } else { up.first.iter().map(|&f| frame(f)).collect() },
             lost_ns: up.lost.filter(|_| requests != 0).map(|span| span.map(i64::cast_unsigned)),
@@ -110,6 +113,9 @@ pub(crate) struct Told {
     pub(crate) requests: u64,
     /// Answers lost between the taps; `None` where the taps do not cover them.
     pub(crate) answers: Option<u64>,
+    /// Packets that go the same way and that others overtook between the taps, at most; `None` where the order of the
+    /// taps is not known.
+    pub(crate) overtaken: Option<u64>,
     /// Another tap saw these requests before this one did.
     pub(crate) before: bool,
     /// Another tap saw them after this one.
@@ -166,6 +172,7 @@ impl<'a> Beside<'a> {
         Some(Told {
             requests,
             answers: back.and_then(|fates| most(fates, |fate| fate.answers)),
+            overtaken: fates.iter().filter(|fate| fate.ordered).map(|fate| fate.overtaken).max(),
             before: fates.iter().any(|fate| fate.ordered && fate.to == self.tap),
             behind: fates.iter().any(|fate| mine(&fate)),
             places: self.places(fates, |fate| fate.requests),

@@ -1,5 +1,6 @@
 //! Packets that overtake each other, and packets that come twice.
 
+use rocetop_analysis::report::FrameRef;
 use rocetop_analysis::story::report::Kind;
 use rocetop_parsers::Facts;
 use rocetop_parsers::facts::Flags;
@@ -298,4 +299,34 @@ fn a_coarse_clock_tells_no_order() {
     assert_eq!(told(1_003_000_000), (0, 1));
     // To the nanosecond, it was on its way when it was asked for.
     assert_eq!(told(1_003_000_001), (1, 0));
+}
+
+#[test]
+fn what_only_the_file_has_out_of_order_is_in_order_by_its_stamp() {
+    // 101 and 103 each come behind their successor; 101 was stamped before it, 103 after it.
+    let (out, back) = connection();
+    let mut tap = Tap::default();
+    for (at, psn) in [(1_000, 100), (1_020, 102), (1_010, 101), (1_040, 104), (1_050, 103), (1_060, 105)] {
+        tap.add(1_000_000_000 + at, Tap::facts(out, 0x0a, psn));
+    }
+    let aeth = Aeth::new(Syndrome::Ack(31), 0);
+    tap.add(1_000_002_000, Facts { aeth, payload: 0, ..Tap::facts(back, ACK, 105) });
+    let story = requests(&tap.finish()).story.clone().unwrap();
+    assert_eq!((story.reordered, story.in_order_by_stamp, story.lost_or_late), (2, 1, 0));
+}
+
+#[test]
+fn the_longest_silence_is_the_one_before_a_request() {
+    let (out, back) = connection();
+    let mut tap = Tap::default();
+    let aeth = Aeth::new(Syndrome::Ack(31), 0);
+    let ack = |psn| Facts { aeth, payload: 0, ..Tap::facts(back, ACK, psn) };
+    tap.add(1_000, Tap::facts(out, 0x0a, 100));
+    // Its answer took 900, and then nothing came for 600.
+    tap.add(1_900, ack(100));
+    tap.add(2_500, Tap::facts(out, 0x0a, 101));
+    tap.add(2_600, ack(101));
+    tap.add(2_900, Tap::facts(out, 0x0a, 102));
+    let story = requests(&tap.finish()).story.clone().unwrap();
+    assert_eq!((story.quiet_ns, story.quiet_before), (600, Some(FrameRef::Place(3))));
 }

@@ -65,6 +65,7 @@ fn flow() -> FlowReport {
         story: Some(StoryReport {
             near_evidence: NearEvidence { request_hops: Some(0), answer_hops: Some(0), ..NearEvidence::default() },
             timeout_ns: Some(0),
+            quiet_before: Some(FrameRef::Place(0)),
             rnr_timer_us: Some(0),
             last_acked_psn: Some(0),
             goodput_mbps: Some(0),
@@ -151,6 +152,7 @@ fn capture() -> CaptureSummary {
         bytes: Bytes(0),
         first_ns: None,
         last_ns: None,
+        stamped_back: 0,
         complete: true,
         problem: Some(String::new()),
         drops: Some(0),

@@ -18,10 +18,16 @@ use crate::source::CaptureSummary;
 /// Report what captures say about every queue pair
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Several files are one time line of one vantage point, such as the parts of a ring buffer or \
-    one host's interfaces; with --taps each is a vantage point of its own. Exit codes: 0 analysed, 1 findings as bad \
-    as --fail-on or worse, 2 usage or I/O error, 3 a capture is cut or corrupt and was analysed as far as it goes \
-    (whatever was found). A selection or a filter that nothing fits is said on standard error and ends with 0: nothing \
-    went wrong.")]
+    one host's interfaces; with --taps each is a vantage point of its own.\n\n\
+    How two flows are known to be one connection, the surest first:\n  \
+    by CM            the connection managers named both queue pairs\n  \
+    by port hash     the UDP source ports are the hash of both QP numbers (Linux)\n  \
+    by ACKs          the ACKs fit this flow's requests and no other's\n  \
+    by equal ports   both use one UDP source port that no other flow uses\n  \
+    by source QP     datagrams name the queue pair that sent them\n\n\
+    Exit codes: 0 analysed, 1 findings as bad as --fail-on or worse, 2 usage or I/O error, \
+    3 a capture is cut or corrupt and was analysed as far as it goes (whatever was found). A selection or a filter that \
+    nothing fits is said on standard error and ends with 0: nothing went wrong.")]
 pub struct Args {
     /// Each FILE is a vantage point of its own: tell what was lost between them, and the delays
     #[arg(long, conflicts_with_all = ["threads", "flow", "write"])]

@@ -1,7 +1,9 @@
 //! What every command that analyses captures takes, and the run over them.
 
 use std::io::{self, IsTerminal};
+use std::num::ParseIntError;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::thread;
 use std::time::Duration;
 
@@ -26,15 +28,16 @@ pub struct Input {
     filter: Option<String>,
 
     /// Analyse with this many threads; the report is the same. One a core, at most four, where nothing is said
-    #[arg(long, value_name = "N", default_value_t = cores(), hide_default_value = true)]
+    #[arg(long, value_name = "N", default_value_t = cores(), hide_default_value = true,
+        value_parser = at_least_one::<usize>)]
     threads: usize,
 
     /// Keep at most this many flows, a 64th of them per group of address pairs
-    #[arg(long, value_name = "N", default_value_t = Config::default().most_flows)]
+    #[arg(long, value_name = "N", default_value_t = Config::default().most_flows, value_parser = at_least_one::<usize>)]
     max_flows: usize,
 
     /// Forget flows that were idle for this many seconds, as new ones come
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = at_least_one::<u64>)]
     idle: Option<u64>,
 }
 
@@ -123,6 +126,14 @@ impl Input {
     /// A capture that can be read only once.
     pub(super) fn read_once(&self) -> Option<&Path> {
         self.files.iter().map(PathBuf::as_path).find(|path| reads_once(path))
+    }
+}
+
+/// A number, but 0: of no threads, no flows or no time nothing would be analysed.
+pub(super) fn at_least_one<N: FromStr<Err = ParseIntError> + Default + PartialEq>(text: &str) -> Result<N, String> {
+    match text.parse() {
+        Ok(n) if n == N::default() => Err("it must be 1 or more; leave the option out for what is usual".to_owned()),
+        number => number.map_err(|fault: ParseIntError| fault.to_string()),
     }
 }
 

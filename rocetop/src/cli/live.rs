@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use rocetop_analysis::{Config, Ledger};
 
-use super::input::listen;
+use super::input::{at_least_one, listen};
 use super::write::ensure_apart;
 use super::{Exit, quiet_pipe};
 use crate::filter::Filter;
@@ -86,7 +86,7 @@ pub struct Args {
     top: usize,
 
     /// Keep at most this many flows, a 64th of them per group of address pairs
-    #[arg(long, value_name = "N", default_value_t = Config::default().most_flows)]
+    #[arg(long, value_name = "N", default_value_t = Config::default().most_flows, value_parser = at_least_one::<usize>)]
     max_flows: usize,
 }
 

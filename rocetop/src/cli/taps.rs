@@ -81,7 +81,8 @@ fn print(
     let mut out = BufWriter::new(anstream::stdout().lock());
     text::taps::write(&mut out, between)?;
     let mut before = Ids::default();
-    for (n, ((outcome, ledger), found)) in taps.outcomes.iter().zip(ledgers).zip(found).enumerate() {
+    let found = text::taps::told_once(found, ledgers);
+    for (n, ((outcome, ledger), found)) in taps.outcomes.iter().zip(ledgers).zip(&found).enumerate() {
         if n != 0 {
             writeln!(out)?;
         }

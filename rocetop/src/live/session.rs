@@ -243,6 +243,7 @@ impl Session {
                 bytes: post.tally.bytes,
                 first_ns: span.map(|(first, _)| first),
                 last_ns: span.map(|(_, last)| last),
+                stamped_back: post.tally.stamped_back,
                 complete: post.problem.is_none(),
                 problem: post.problem,
                 drops: lanes.drops(lane),

@@ -6,7 +6,7 @@ use rocetop_analysis::report::TotalsReport;
 use crate::source::CaptureSummary;
 
 /// Figures of a flow that are not known where frames have no times.
-pub(super) const NEEDS_TIMES: [&str; 8] = [
+pub(super) const NEEDS_TIMES: [&str; 9] = [
     "/first_ns",
     "/last_ns",
     "/story/nak_generation_ns",
@@ -15,6 +15,7 @@ pub(super) const NEEDS_TIMES: [&str; 8] = [
     "/story/rtt_ns",
     "/story/timeout_ns",
     "/story/stall_ns",
+    "/story/quiet_ns",
 ];
 
 /// Whether no frame of these captures has a time.

@@ -30,7 +30,6 @@ pub(crate) struct Reader {
     format: Option<Format>,
     /// The record that was read last; its bytes lie just behind the position.
     head: Option<Record>,
-    ts: Nanos,
     tally: Tally,
     odd: Odd,
     ended: bool,
@@ -45,7 +44,6 @@ struct Place<'a> {
     spot: Spot<'a>,
     file: u16,
     strand: u16,
-    ts: &'a mut Nanos,
     tally: &'a mut Tally,
 }
 
@@ -62,7 +60,7 @@ impl Place<'_> {
         each: &mut impl FnMut(Frame<'_>, Spot<'_>),
     ) -> (usize, Option<Result<Step, Fault>>) {
         let mut ahead = self.ahead;
-        let (mut ts, mut tally) = (*self.ts, *self.tally);
+        let mut tally = *self.tally;
         let other = loop {
             if *left == 0 {
                 break None;
@@ -76,16 +74,15 @@ impl Place<'_> {
             }
             let at = self.spot.at + (self.ahead.len() - ahead.len()) + data.start;
             let Some((record, behind)) = ahead.split_at_checked(used) else { break None };
-            ts = stamp.unwrap_or(ts);
             tally.add(stamp, wire_len);
             ahead = behind;
             *left -= 1;
             let bytes = record.get(data).unwrap_or_default();
             let (number, strand) = (FrameNo::new(self.file, tally.frames), self.strand);
-            let frame = Frame { ts, number, iface, strand, link, wire_len, bytes };
+            let frame = Frame { ts: tally.stamp(), number, iface, strand, link, wire_len, bytes };
             each(frame, Spot { at, ..self.spot });
         };
-        (*self.ts, *self.tally) = (ts, tally);
+        *self.tally = tally;
         (self.ahead.len() - ahead.len(), other)
     }
 }
@@ -113,7 +110,6 @@ impl Reader {
             decoder: Decoder::new(format),
             format: known,
             head: None,
-            ts: Nanos(0),
             tally: Tally::default(),
             odd: Odd::default(),
             ended: false,
@@ -139,7 +135,7 @@ impl Reader {
         while left > 0 {
             let (ahead, spot) = (self.input.ahead(), self.input.spot());
             let (file, strand) = (self.file, self.strand);
-            let place = Place { ahead, spot, file, strand, ts: &mut self.ts, tally: &mut self.tally };
+            let place = Place { ahead, spot, file, strand, tally: &mut self.tally };
             let (used, step) = match &mut self.decoder {
                 Decoder::Classic(classic) => place.run(&mut left, |ahead| classic.step(ahead), &mut each),
                 Decoder::Pcapng(pcapng) => place.run(&mut left, |ahead| pcapng.step(ahead), &mut each),
@@ -182,10 +178,9 @@ impl Reader {
     #[inline]
     fn count(&mut self, mut record: Record) -> Record {
         if Odd::is(record.ts, record.wire_len, self.tally.latest()) {
-            self.odd.note(&mut record, self.tally.span().map(|_| self.ts));
+            self.odd.note(&mut record, self.tally.span().map(|_| self.tally.stamp()));
         }
         self.input.consume(record.used);
-        self.ts = record.ts.unwrap_or(self.ts);
         self.tally.add(record.ts, record.wire_len);
         record
     }
@@ -193,7 +188,7 @@ impl Reader {
     #[inline]
     fn as_frame(&self, record: &Record) -> Frame<'_> {
         Frame {
-            ts: self.ts,
+            ts: self.tally.stamp(),
             number: FrameNo::new(self.file, self.tally.frames),
             iface: record.iface,
             strand: self.strand,
@@ -236,7 +231,7 @@ impl Reader {
 
     /// Time stamp of the record that was read last.
     pub(crate) const fn ts(&self) -> Nanos {
-        self.ts
+        self.tally.stamp()
     }
 
     /// Whether the stop flag was set while it waited for bytes.
@@ -340,6 +335,7 @@ impl Reader {
             bytes: self.tally.bytes,
             first_ns: span.map(|(first, _)| first),
             last_ns: span.map(|(_, last)| last),
+            stamped_back: self.tally.stamped_back,
             complete: problem.is_none(),
             drops: self.decoder.drops(),
             notes: self.notes(),

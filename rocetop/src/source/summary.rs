@@ -30,6 +30,9 @@ pub struct CaptureSummary {
     /// The latest time stamp.
     #[serde(serialize_with = "nanos")]
     pub last_ns: Option<Nanos>,
+    /// Frames with an earlier stamp than the frame ahead of them, in the order of the file. A host that takes packets from
+    /// several receive queues writes them so; it need not be the order of the wire.
+    pub stamped_back: u64,
     /// Whether it was read to an end that is its own.
     pub complete: bool,
     /// Why not.
@@ -204,13 +207,17 @@ pub enum Problem {
 pub(crate) struct Tally {
     pub(crate) frames: u64,
     pub(crate) bytes: Bytes,
+    /// See [`CaptureSummary::stamped_back`].
+    pub(crate) stamped_back: u64,
     first: Nanos,
     last: Nanos,
+    stamp: Nanos,
 }
 
 impl Default for Tally {
     fn default() -> Self {
-        Self { frames: 0, bytes: Bytes(0), first: Nanos(u64::MAX), last: Nanos(0) }
+        let (first, last, stamp) = (Nanos(u64::MAX), Nanos(0), Nanos(0));
+        Self { frames: 0, bytes: Bytes(0), stamped_back: 0, first, last, stamp }
     }
 }
 
@@ -221,6 +228,8 @@ impl Tally {
         self.frames += 1;
         self.bytes += Bytes(u64::from(wire_len));
         if let Some(ts) = ts {
+            self.stamped_back += u64::from(ts < self.stamp);
+            self.stamp = ts;
             self.saw(ts);
         }
     }
@@ -235,6 +244,12 @@ impl Tally {
     pub(crate) fn saw(&mut self, at: Nanos) {
         self.first = self.first.min(at);
         self.last = self.last.max(at);
+    }
+
+    /// The stamp of the frame that was counted last, or of the one before where it has none; 0 before any.
+    #[inline]
+    pub(crate) const fn stamp(&self) -> Nanos {
+        self.stamp
     }
 
     /// The latest stamp, 0 before any.
@@ -269,6 +284,7 @@ mod tests {
             bytes: Bytes(120),
             first_ns: Some(Nanos(1)),
             last_ns: None,
+            stamped_back: 0,
             complete: true,
             problem: None,
             drops: None,
@@ -279,7 +295,8 @@ mod tests {
             watched: None,
         };
         let text = "{\"path\":\"a.pcap\",\"format\":\"pcap\",\"link_type\":\"EN10MB\",\"frames\":2,\"bytes\":120,\
-                    \"first_ns\":1,\"last_ns\":null,\"complete\":true,\"problem\":null,\"drops\":null}";
+                    \"first_ns\":1,\"last_ns\":null,\"stamped_back\":0,\
+                    \"complete\":true,\"problem\":null,\"drops\":null}";
         assert_eq!(serde_json::to_string(&summary).unwrap(), text);
     }
 

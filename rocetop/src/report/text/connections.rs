@@ -9,6 +9,7 @@ use rocetop_analysis::report::{ConnectionReport, FlowReport};
 
 use super::Shown;
 use super::figures::{bytes, count, counted, duration, share};
+use super::files::Files;
 use super::page::{BAD, HEAD, PLAIN, Page};
 
 /// What is wrong with some flows: sums of the figures that a healthy flow has none of.
@@ -98,8 +99,12 @@ impl Trouble {
 /// All chosen connections, and the ones to show.
 pub(super) struct Story {
     pub(super) connections: u64,
+    /// Those that are not chosen, too.
+    pub(super) all: u64,
     pub(super) troubled: u64,
     pub(super) trouble: Trouble,
+    /// Those without trouble that were silent for long, and the longest of these times.
+    pub(super) silent: (u64, u64),
     pub(super) blocks: Vec<Block>,
     /// Flows came counted: what needs packets is not known.
     pub(super) counted: bool,
@@ -108,10 +113,12 @@ pub(super) struct Story {
 impl Story {
     pub(super) fn of(ledger: &Ledger<'_>, shown: &Shown) -> Self {
         let counted = ledger.is_counted();
-        let mut story = Self { connections: 0, troubled: 0, trouble: Trouble::default(), blocks: Vec::new(), counted };
+        let (trouble, blocks) = (Trouble::default(), Vec::new());
+        let mut story = Self { connections: 0, all: 0, troubled: 0, trouble, silent: (0, 0), blocks, counted };
         let ids = shown.before.unwrap_or_default();
         for mut connection in ledger.connections() {
             let flows: Vec<FlowReport> = connection.flows.iter().filter_map(|&id| ledger.flow(id)).collect();
+            story.all += 1;
             if !shown.chosen.fits(&flows) {
                 continue;
             }
@@ -124,6 +131,9 @@ impl Story {
             story.connections += 1;
             story.troubled += u64::from(trouble.weight() != 0);
             story.trouble.add(&trouble);
+            if let Some(ns) = flows.iter().filter_map(silence).max().filter(|_| trouble.weight() == 0) {
+                story.silent = (story.silent.0 + 1, story.silent.1.max(ns));
+            }
             story.blocks.push(Block { trouble, connection, flows, counted });
             // Now and then, so that a million connections take no more memory than a few.
             if story.blocks.len() > shown.top.saturating_mul(2).saturating_add(64) {
@@ -167,7 +177,7 @@ impl Block {
         self.connection.id
     }
 
-    pub(super) fn write<W: Write>(&self, page: &mut Page<'_, W>) -> io::Result<()> {
+    pub(super) fn write<W: Write>(&self, page: &mut Page<'_, W>, files: &Files<'_>) -> io::Result<()> {
         let Some(flow) = self.flows.first() else { return Ok(()) };
         let back = self.flows.get(1);
         let near = match back.map(|b| b.dst_qp).or(flow.src_qp) {
@@ -189,11 +199,14 @@ impl Block {
         figures.push(paired(self.connection.paired_by, flow.transport).to_owned());
         page.figures(HEAD, &format!("#{:<3} ", self.connection.id), &figures)?;
         page.figures(PLAIN, "     ", &self.shared())?;
-        direction(page, "  -> ", flow, self.counted)?;
-        match back {
-            Some(back) => direction(page, "  <- ", back, self.counted),
-            None => Ok(()),
+        for (label, flow) in ["  -> ", "  <- "].into_iter().zip(&self.flows) {
+            direction(page, label, flow, self.counted)?;
+            // Where there is trouble, that says why.
+            if let Some(silent) = silent(flow, files).filter(|_| !self.is_troubled() && silence(flow).is_some()) {
+                page.words(PLAIN, "     ", &format!("silent for {silent}"))?;
+            }
         }
+        Ok(())
     }
 
     /// Its flows, and what both directions have: class, MTU, DSCP, VLAN.
@@ -224,6 +237,26 @@ impl Block {
         figures.extend(list("VLAN", &|f| f.vlan.iter().map(|v| format!("{} PCP {}", v.id, v.pcp)).collect()));
         figures
     }
+}
+
+/// A silence shorter than this is nothing to speak of, whatever the usual pace (chosen).
+const SILENCE: u64 = 10_000_000;
+/// Times the usual time between requests from which on a silence is long (chosen).
+const LONG: u64 = 100;
+
+/// The longest time without a packet before a request of a flow, where that is long against its usual pace.
+pub(super) fn silence(flow: &FlowReport) -> Option<u64> {
+    let quiet = flow.story.as_ref()?.quiet_ns;
+    let others = flow.requests.packets.checked_sub(2).filter(|&n| n != 0)?;
+    let usual = flow.last_ns.saturating_sub(flow.first_ns).saturating_sub(quiet) / others;
+    (quiet >= SILENCE && quiet >= usual.saturating_mul(LONG)).then_some(quiet)
+}
+
+/// The longest time without a packet before a request of a flow, and that request.
+pub(super) fn silent(flow: &FlowReport, files: &Files<'_>) -> Option<String> {
+    let story = flow.story.as_ref()?;
+    let frame = story.quiet_before.as_ref()?;
+    Some(format!("{} at most, before frame {}", duration(story.quiet_ns), files.place(frame)))
 }
 
 fn paired(grade: Grade, transport: &str) -> &'static str {
@@ -287,4 +320,33 @@ fn direction<W: Write>(page: &mut Page<'_, W>, label: &str, flow: &FlowReport, c
     let naks = naks.map(|(n, kind)| format!("{} ({kind})", counted(u64::from(n), "NAK")));
     let words: Vec<String> = words.into_iter().chain(naks).collect();
     if words.is_empty() { Ok(()) } else { page.figures(BAD, "     ", &words) }
+}
+
+#[cfg(test)]
+mod tests {
+    use rocetop_analysis::report::{FrameRef, RequestsReport};
+    use rocetop_analysis::story::StoryReport;
+
+    use super::*;
+
+    /// So many requests within a second and the silence before one of them.
+    fn flow(packets: u64, quiet_ns: u64) -> FlowReport {
+        let (quiet_before, requests) = (Some(FrameRef::Place(397)), RequestsReport { packets, ..Default::default() });
+        let story = Some(StoryReport { quiet_ns, quiet_before, ..StoryReport::default() });
+        FlowReport { last_ns: 1_000_000_000, requests, story, ..FlowReport::default() }
+    }
+
+    #[test]
+    fn a_silence_is_long_against_the_usual_pace() {
+        // 499 other times share 194 ms: 0.39 ms each.
+        assert_eq!(silence(&flow(501, 806_000_000)), Some(806_000_000));
+        assert_eq!(silent(&flow(501, 806_000_000), &Files::of(&[])).unwrap(), "806 ms at most, before frame 397");
+        // 9 of 111 ms each.
+        assert_eq!(silence(&flow(11, 1_000_000)), None);
+        assert_eq!(silence(&flow(3, 900_000_000)), None);
+        assert_eq!(silence(&flow(3, 999_000_000)), Some(999_000_000));
+        // Of two requests nobody knows the usual pace; and what is short is nothing, however fast the others come.
+        assert_eq!(silence(&flow(2, 1_000_000_000)), None);
+        assert_eq!(silence(&flow(1_000_000_000, 9_000_000)), None);
+    }
 }

@@ -17,13 +17,17 @@ const FRAMES: usize = 6;
 /// Where the text of a finding starts: behind the code and the longest severity.
 const INDENT: &str = "                ";
 
-/// One of each kind of trouble before a second of the same, so that a capture full of one does not hide another.
+/// What is critical first; and of that, and of what is to be warned of, one of each kind before a second of the same, so
+/// that a capture full of one does not hide another.
 fn in_turn(found: &Findings) -> Vec<&Finding> {
     let mut codes = BTreeSet::new();
-    let (mut list, others): (Vec<_>, Vec<_>) =
-        found.list.iter().partition(|finding| finding.severity >= Severity::Warning && codes.insert(finding.code));
-    list.extend(others);
-    list
+    let mut list: Vec<_> = found.list.iter().map(|finding| (finding, codes.insert(finding.code))).collect();
+    list.sort_by_key(|&(finding, first)| match finding.severity {
+        Severity::Critical => (0, !first),
+        Severity::Warning => (1, !first),
+        Severity::Info => (2, true),
+    });
+    list.into_iter().map(|(finding, _)| finding).collect()
 }
 
 /// Writes as many findings as are to be `shown`, and how many there are beyond. `start` is the time of the capture's
@@ -37,7 +41,8 @@ pub(super) fn write<W: Write>(
 ) -> io::Result<()> {
     let (most, ids) = (shown.top, shown.before.unwrap_or_default());
     let mut said = BTreeSet::new();
-    for finding in in_turn(found).into_iter().take(most) {
+    let list = in_turn(found);
+    for &finding in list.iter().take(most) {
         page.gap()?;
         let mut here = finding.clone();
         ids.shift_finding(&mut here);
@@ -48,16 +53,19 @@ pub(super) fn write<W: Write>(
         }
     }
     let hidden = found.list.len().saturating_sub(most) as u64;
+    let critical = list.iter().skip(most).filter(|finding| finding.severity == Severity::Critical).count() as u64;
     let gone: u64 = found.more.iter().map(|&(_, n)| n).sum();
     let all = format!("--top {} or --json has", found.list.len());
+    let which = if critical == 0 { "" } else { " critical" };
+    let among = if critical == 0 { String::new() } else { format!(", {} of them critical", count(critical)) };
     let note = match (hidden, gone) {
         (0, 0) => return Ok(()),
-        (1, 0) => format!("and 1 more finding; {all} it."),
-        (_, 0) => format!("and {}; {all} them.", counted(hidden, "more finding")),
+        (1, 0) => format!("and 1 more{which} finding; {all} it."),
+        (_, 0) => format!("and {}{among}; {all} them.", counted(hidden, "more finding")),
         (0, _) => {
             format!("and {} that {} not kept.", counted(gone, "more finding"), if gone == 1 { "was" } else { "were" })
         }
-        _ => format!("and {}; {all} all but {}.", counted(hidden + gone, "more finding"), count(gone)),
+        _ => format!("and {}{among}; {all} all but {}.", counted(hidden + gone, "more finding"), count(gone)),
     };
     page.gap()?;
     page.words(DIM, "", &note)
@@ -211,6 +219,27 @@ mod tests {
         let shown = text(&Findings { list, more: Vec::new(), paths: None }, 3);
         let titles: Vec<&str> = shown.lines().filter_map(|l| l.split_once("warning   ")).map(|(_, t)| t).collect();
         assert_eq!(titles, ["first", "third", "second"]);
+    }
+
+    #[test]
+    fn what_is_critical_waits_for_no_warning() {
+        let of = |code, severity, title: &str| Finding { code, title: title.to_owned(), ..finding(severity, 1) };
+        let critical = |code, title: &str| of(code, Severity::Critical, title);
+        let list = vec![
+            critical("RT004", "first"),
+            critical("RT004", "second"),
+            critical("RT007", "third"),
+            of("RT001", Severity::Warning, "fourth"),
+            of("RT003", Severity::Warning, "fifth"),
+        ];
+        let found = Findings { list, more: Vec::new(), paths: None };
+        let shown = text(&found, 3);
+        let titles: Vec<&str> =
+            shown.lines().filter_map(|l| Some(l.strip_prefix("RT")?.split_once("  ")?.1.trim())).collect();
+        assert_eq!(titles, ["first", "third", "second"]);
+        assert!(shown.ends_with("\nand 2 more findings; --top 5 or --json has them.\n"), "{shown}");
+        let shown = text(&found, 1);
+        assert!(shown.ends_with("\nand 4 more findings, 2 of them critical; --top 5 or --json has them.\n"), "{shown}");
     }
 
     #[test]

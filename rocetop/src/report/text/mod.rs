@@ -30,6 +30,8 @@ use crate::source::{CaptureSummary, Watched};
 const FILES: usize = 8;
 /// Bars that a picture of the rate needs.
 const BARS: usize = 8;
+/// RoCE frames that it needs, too: fewer are told one by one.
+const MANY: u64 = 32;
 
 /// What to show.
 #[derive(Clone, Debug)]
@@ -57,19 +59,22 @@ pub fn write(
     let totals = known::totals(ledger, captures);
     heads(&mut page, captures)?;
     page.gap()?;
+    if !shown.chosen.is_all() {
+        page.words(DIM, "", "Of the whole capture, not of the selection alone:")?;
+    }
     sums(&mut page, &totals, captures)?;
     if let Some(paths) = &found.paths {
         spread(&mut page, paths)?;
     }
     page.gap()?;
     let story = Story::of(ledger, shown);
-    verdict(&mut page, &totals, captures, &story, findings::alarming(found))?;
+    verdict(&mut page, &totals, captures, &story, shown, findings::alarming(found))?;
     let start = captures.iter().filter_map(|c| c.first_ns).min().map_or(0, |first| first.0);
     let files = Files::of(captures);
     findings::write(&mut page, found, &files, start, shown)?;
     for block in &story.blocks {
         page.gap()?;
-        block.write(&mut page)?;
+        block.write(&mut page, &files)?;
     }
     exchanges::write(&mut page, ledger, &files, start, shown.top, |exchange| shown.chosen.concerns(exchange, &[]))?;
     page.gap()?;
@@ -119,6 +124,15 @@ fn captured<W: Write>(page: &mut Page<'_, W>, capture: &CaptureSummary) -> io::R
             page.words(BAD, "  ", &text)?;
         }
         None => {}
+    }
+    // A clock that was set is told as such.
+    if capture.stamped_back != 0 && !capture.clock_jumps {
+        let (n, are) = (capture.stamped_back, if capture.stamped_back == 1 { "is" } else { "are" });
+        let text = format!(
+            "{} {are} stamped before the one ahead: the order may be the capturing host's.",
+            counted(n, "frame")
+        );
+        page.words(PLAIN, "  ", &text)?;
     }
     for note in &capture.notes {
         page.words(BAD, "  ", note)?;
@@ -182,6 +196,9 @@ fn sums<W: Write>(page: &mut Page<'_, W>, t: &TotalsReport, captures: &[CaptureS
     ];
     frames.extend(rest.into_iter().flatten());
     page.figures(PLAIN, "Frames   ", &frames)?;
+    if t.mirror_copies != 0 {
+        page.words(DIM, "         ", "These sums count both copies; connections, findings and latency one.")?;
+    }
     let first = captures.iter().filter_map(|c| c.first_ns).min();
     let last = captures.iter().filter_map(|c| c.last_ns).max();
     let sound = !captures.iter().any(|c| c.clock_jumps);
@@ -193,6 +210,7 @@ fn sums<W: Write>(page: &mut Page<'_, W>, t: &TotalsReport, captures: &[CaptureS
     }
     if let Some(over_time) = t.rate.as_ref().filter(|_| sound)
         && over_time.bytes.len() >= BARS
+        && t.roce_frames >= MANY
     {
         let peak = over_time.bytes.iter().max().and_then(|&most| rate(most, over_time.bin_ns)).unwrap_or_default();
         let bins = format!("RoCE, {} a bar, {peak} at most", duration(over_time.bin_ns));
@@ -225,7 +243,8 @@ fn sums<W: Write>(page: &mut Page<'_, W>, t: &TotalsReport, captures: &[CaptureS
         Some(m) => {
             let times = [("p50", m.p50), ("p99", m.p99), ("max", m.max)];
             let times = times.map(|(name, ns)| format!("{name} {}", duration(ns)));
-            let figures = [&times[..], &[format!("{} answered", counted(m.count, "message"))]].concat();
+            let answered = format!("{} answered", counted(m.count, "message"));
+            let figures = [&times[..], &[answered, "counted from this tap".to_owned()]].concat();
             page.figures(PLAIN, "Latency  ", &figures)
         }
         None => Ok(()),
@@ -245,13 +264,14 @@ fn spread<W: Write>(page: &mut Page<'_, W>, paths: &PathsReport) -> io::Result<(
     }
     let figures = [
         counted(paths.queue_pairs, "flow") + " with data",
-        counted(paths.pairs, "pair") + " of hosts",
+        counted(paths.host_pairs, "pair") + " of hosts",
         counted(paths.five_tuples, "five-tuple"),
     ];
     page.figures(PLAIN, "Paths    ", &figures)?;
     let times = |permille: u64| format!("{:.1}", permille as f64 / 1000.0);
+    let both = if paths.pairs == paths.host_pairs { "" } else { ", both ways together," };
     let text = format!(
-        "hashed to {UPLINKS} links the busiest gets {} times its share, with the QP {}",
+        "hashed to {UPLINKS} links{both} the busiest gets {} times its share, with the QP {}",
         times(links.busiest_permille),
         times(links.with_qp_busiest_permille)
     );
@@ -264,6 +284,7 @@ fn verdict<W: Write>(
     t: &TotalsReport,
     captures: &[CaptureSummary],
     story: &Story,
+    shown: &Shown,
     alarming: bool,
 ) -> io::Result<()> {
     if t.frames == 0 {
@@ -295,7 +316,9 @@ fn verdict<W: Write>(
              Capture on the RDMA device, at a switch mirror, or on a DPU.",
         );
     }
-    let connections = counted(story.connections, "connection");
+    let chosen = if shown.chosen.is_all() { "connection" } else { "chosen connection" };
+    let of_all = if shown.chosen.is_all() { String::new() } else { format!(" (of {} in all)", count(story.all)) };
+    let connections = counted(story.connections, chosen) + &of_all;
     let gone = t.evicted.flows + t.aged_out.flows;
     if story.connections == 0 && t.icrc.bad != 0 && t.icrc.ok + t.icrc.unknown == 0 {
         let all = "Every packet has a bad ICRC, so no connection is built. A tap that strips or does not fill the ICRC \
@@ -306,25 +329,36 @@ fn verdict<W: Write>(
     } else if story.troubled == 0 {
         let style = if gone == 0 && !alarming { GOOD } else { PLAIN };
         let repeats = if story.counted { "" } else { "no repeats, " };
+        // What was lost elsewhere is told above.
+        let here = if shown.before.is_some() { " at this tap" } else { "" };
         let but = if alarming { ", and yet not all is well:" } else { "." };
-        page.words(style, "", &format!("{connections}: no gaps, {repeats}no NAKs{but}"))?;
+        page.words(style, "", &format!("{connections}: no gaps, {repeats}no NAKs{here}{but}"))?;
     } else {
         let of = format!("{} of {connections} in trouble: ", count(story.troubled));
         page.words(BAD, "", &(of + &story.trouble.words().join(", ") + "."))?;
+    }
+    if let (n @ 1.., ns) = story.silent {
+        let were = if n == 1 { "was silent for" } else { "were silent for up to" };
+        let (who, long) = (counted(n, "connection"), duration(ns));
+        let text = format!(
+            "{who} without trouble {were} {long}, long against the usual pace. An idle application looks the same."
+        );
+        page.words(PLAIN, "", &text)?;
     }
     if story.counted {
         let not =
             "Repeats, what gaps were filled, stories and findings need packets: leave out --counters to see them.";
         page.words(PLAIN, "", not)?;
     }
+    let place = if shown.chosen.is_all() { "" } else { " in the whole capture" };
     if t.ecn.ce + t.cnp != 0 {
         let rdma = t.roce_frames + t.rocev1_frames + t.infiniband_frames;
         let marked =
             format!("{} of {} marked CE ({})", count(t.ecn.ce), counted(rdma, "RDMA frame"), share(t.ecn.ce, rdma));
-        page.words(BAD, "", &format!("Congestion: {marked}, {}.", counted(t.cnp, "CNP")))?;
+        page.words(BAD, "", &format!("Congestion{place}: {marked}, {}.", counted(t.cnp, "CNP")))?;
     }
     if t.icrc.bad != 0 {
-        let note = format!("Damage: {} with a bad ICRC, left out of the flows.", counted(t.icrc.bad, "frame"));
+        let note = format!("Damage{place}: {} with a bad ICRC, left out of the flows.", counted(t.icrc.bad, "frame"));
         page.words(BAD, "", &note)?;
     }
     for (gone, why) in

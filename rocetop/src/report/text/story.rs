@@ -61,7 +61,7 @@ pub fn write(
     };
     heads(&mut page, captures)?;
     page.gap()?;
-    block.write(&mut page)?;
+    block.write(&mut page, &files)?;
     let flows = block.flows();
     let sides = sides(flows);
     exchanges::write(&mut page, ledger, &files, start, usize::MAX, |exchange| shown.chosen.concerns(exchange, flows))?;
@@ -86,7 +86,7 @@ pub fn write(
     }
     for side in &sides {
         page.gap()?;
-        sums(&mut page, side, sides.len() > 1)?;
+        sums(&mut page, side, &files, sides.len() > 1)?;
     }
     if found.list.is_empty() {
         page.gap()?;
@@ -231,6 +231,15 @@ fn timeline<W: Write>(
     if entries.is_empty() && !sides.iter().any(Side::counts) {
         return page.words(PLAIN, "", "What was lost cannot be known: the PSNs of datagrams do not tell it.");
     }
+    let silent = sides.iter().filter(|side| connections::silence(side.flow).is_some());
+    let silent = silent.max_by_key(|side| side.story.quiet_ns).and_then(|side| connections::silent(side.flow, files));
+    if let Some(silent) = silent.filter(|_| entries.is_empty()) {
+        let text = format!(
+            "Nothing was seen to happen: no request was lost, late or sent again at this tap. But it was silent for {silent}. \
+             An idle application looks so, and so does what was lost before the tap and never came."
+        );
+        return page.words(PLAIN, "", &text);
+    }
     if entries.is_empty() {
         return page.words(GOOD, "", "Nothing happened: no request was lost, late or sent again.");
     }
@@ -262,7 +271,7 @@ fn style(kind: Kind) -> anstyle::Style {
 }
 
 /// What it came to.
-fn sums<W: Write>(page: &mut Page<'_, W>, side: &Side<'_>, several: bool) -> io::Result<()> {
+fn sums<W: Write>(page: &mut Page<'_, W>, side: &Side<'_>, files: &Files<'_>, several: bool) -> io::Result<()> {
     let story = side.story;
     let title = if several { format!("In all, of what {} asked", side.flow.src) } else { "In all".to_owned() };
     page.words(HEAD, "", &title)?;
@@ -315,15 +324,16 @@ fn sums<W: Write>(page: &mut Page<'_, W>, side: &Side<'_>, several: bool) -> io:
     line("Recovery", recovery)?;
     line("Gap to NAK", spread(&story.nak_generation_ns, "measured"))?;
     line("NAK heeded", spread(&story.nak_reaction_ns, "measured"))?;
-    line("Messages", spread(&story.message_ns, "answered"))?;
+    line("Messages", spread(&story.message_ns, "answered, counted from this tap"))?;
     line("Their size", story.message_size.map(sizes).into_iter().collect())?;
     // Few receive requests left is what a sender waits for.
     let scarce = story.credits_least.filter(|&credits| u64::from(credits) <= SCARCE);
     line("Credits", scarce.map(|n| format!("down to room for {n} requests at the responder")).into_iter().collect())?;
-    line("Round trip", spread(&story.rtt_ns, "measured"))?;
+    line("Round trip", spread(&story.rtt_ns, "measured from this tap"))?;
     line("Timeout", timeout(story))?;
     line("Not ready", rnr(story))?;
     line("Stalled", if story.stall_ns == 0 { Vec::new() } else { vec![duration(story.stall_ns)] })?;
+    line("Silent", connections::silent(side.flow, files).into_iter().collect())?;
     let mut end = Vec::new();
     if story.unanswered_tries != 0 {
         // The first sending is no retry.

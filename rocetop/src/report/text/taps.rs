@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use rocetop_analysis::detect::{Findings, Severity, Value};
 use rocetop_analysis::report::FrameRef;
 use rocetop_analysis::taps::{Between, ClockUnknown, DirectionBy, KindsReport, OutageReport, TapReport};
+use rocetop_analysis::{Finding, Ledger};
 
 use super::figures::{count, counted, duration, share, time};
 use super::page::{BAD, DIM, GOOD, HEAD, PLAIN, Page};
@@ -72,6 +74,39 @@ pub fn write(out: &mut impl Write, between: &Between) -> io::Result<()> {
         page.words(DIM, "  ", &note)?;
     }
     page.gap()
+}
+
+/// What was found at each tap, but of a loss between the taps, which each of them tells of, only the worst or the first: read
+/// one below the other they would seem to be several losses.
+#[must_use]
+pub fn told_once(found: &[Findings], ledgers: &[Ledger<'_>]) -> Vec<Findings> {
+    let loss = |finding: &Finding, ledger: &Ledger<'_>| {
+        let evidence = match finding.code {
+            "RT001" => "requests_lost_between_taps",
+            "RT009" => "answers_lost_between_taps",
+            _ => return None,
+        };
+        let between = |(name, value): &(&str, Value)| *name == evidence && *value != Value::Number(0);
+        finding.evidence.0.iter().find(|figure| between(figure))?;
+        let flow = ledger.flow(finding.flow?)?;
+        Some((finding.code, flow.src, flow.dst, flow.dst_qp, flow.class, flow.epoch))
+    };
+    let mut tellers: BTreeMap<_, (Severity, usize)> = BTreeMap::new();
+    for (tap, (found, ledger)) in found.iter().zip(ledgers).enumerate() {
+        for finding in &found.list {
+            let Some(loss) = loss(finding, ledger) else { continue };
+            let teller = tellers.entry(loss).or_insert((finding.severity, tap));
+            if finding.severity > teller.0 {
+                *teller = (finding.severity, tap);
+            }
+        }
+    }
+    let taps = found.iter().zip(ledgers).enumerate();
+    taps.map(|(tap, (found, ledger))| {
+        let tells = |f: &&Finding| loss(f, ledger).and_then(|loss| tellers.get(&loss)).is_none_or(|&(_, by)| by == tap);
+        Findings { list: found.list.iter().filter(tells).cloned().collect(), ..found.clone() }
+    })
+    .collect()
 }
 
 /// The losses between each two taps, this way round.

@@ -93,6 +93,7 @@ fn reads_a_file_and_sums_it_up() {
         bytes: Bytes(1560),
         first_ns: Some(Nanos(7_000_000_003)),
         last_ns: Some(Nanos(7_000_000_009)),
+        stamped_back: 1,
         complete: true,
         problem: None,
         drops: None,

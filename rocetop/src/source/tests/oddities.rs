@@ -62,6 +62,17 @@ fn a_clock_that_goes_back_is_told() {
 }
 
 #[test]
+fn frames_that_are_stamped_before_the_one_ahead_are_counted() {
+    assert_eq!(stamped(&[5, 5, 6, 7]).stamped_back, 0);
+    // 3 and 4 lie behind 9; 8 lies behind 4, though it is older than the latest.
+    assert_eq!(stamped(&[1, 9, 3, 4, 8, 7, 10]).stamped_back, 2);
+    // One without a stamp is neither behind nor ahead.
+    let mut ng = Ng::plain();
+    let bytes = &ng.enhanced(0, 5, 3, b"abc", &[]).simple(3, b"abc").enhanced(0, 4, 3, b"abc", &[]).bytes;
+    assert_eq!(summary(bytes).stamped_back, 1);
+}
+
+#[test]
 fn frames_without_times_are_told() {
     let mut ng = Ng::plain();
     let none = summary(&ng.simple(3, b"abc").simple(3, b"abc").bytes);
