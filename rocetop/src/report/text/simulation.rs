@@ -124,7 +124,11 @@ fn links<W: Write>(page: &mut Page<'_, W>, links: &[Link], top: usize) -> io::Re
     };
     sorted.sort_by_key(|link| std::cmp::Reverse(trouble(link)));
     let shown = sorted.len().min(top);
-    page.words(HEAD, "", &format!("Links (what the end named first sends; in trouble first{})", part(shown, sorted.len())))?;
+    page.words(
+        HEAD,
+        "",
+        &format!("Links (what the end named first sends; in trouble first{})", part(shown, sorted.len())),
+    )?;
     let head = format!(
         "{:<16} {:>6} {:>6} {:>6} {:>6} {:>8} {:>8} {:>8} {:>8}",
         "  link", "use", "lost", "CE", "pauses", "paused", "q p50", "q p99", "q max"
