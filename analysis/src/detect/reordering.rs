@@ -40,6 +40,10 @@ pub(super) const RULE: Rule = Rule {
 
 fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
     for (flow, back, story) in case.stories().filter(|(_, _, story)| story.reordered != 0) {
+        // Repeats of what was lost, where another tap proves both that and that nothing was overtaken.
+        if case.told(flow).is_some_and(|told| told.in_order && told.requests >= story.reordered) {
+            continue;
+        }
         let late = |e: &EpisodeReport| e.kind == Kind::Reordered;
         let drew = |e: &EpisodeReport| late(e) && (e.cause == Some(Cause::Nak) || e.repeats != 0);
         let harmful = Digest::of(story, drew);
@@ -103,6 +107,17 @@ mod tests {
     use super::*;
     use crate::report::FrameRef;
     use crate::story::StoryReport;
+    use crate::taps::Told;
+
+    #[test]
+    fn repeats_of_what_the_taps_prove_lost_are_not_reordered() {
+        let [flow, back] = cases::flows(story(Some(Cause::Nak), 3), 1);
+        let flows = [flow, back];
+        let told = |requests, in_order| Told { requests, in_order, ..Told::default() };
+        assert_eq!(cases::beside(&RULE, &flows, told(1, true)).len(), 0);
+        assert_eq!(cases::beside(&RULE, &flows, told(1, false)).len(), 1);
+        assert_eq!(cases::beside(&RULE, &flows, told(0, true)).len(), 1);
+    }
 
     fn story(cause: Option<Cause>, repeats: u64) -> StoryReport {
         let episodes = vec![EpisodeReport { repeats, ..episode(Kind::Reordered, cause, 5_000, &[7, 8, 9]) }];

@@ -38,6 +38,8 @@ struct Fate {
     known: bool,
     requests: u64,
     answers: u64,
+    /// Nothing of this direction overtook anything between the taps.
+    in_order: bool,
     /// Of each of both: the time by its clock in which the other covers it, where that is not all of it.
     covered: [Option<[u64; 2]>; 2],
     first: Vec<FrameRef>,
@@ -86,6 +88,7 @@ impl Fates {
             known: course.row.lost.is_some(),
             requests,
             answers,
+            in_order: course.row.reordered == 0,
             covered,
             first: if requests == 0 { Vec::new() } else { up.first.iter().map(|&f| frame(f)).collect() },
             lost_ns: up.lost.filter(|_| requests != 0).map(|span| span.map(i64::cast_unsigned)),
@@ -114,6 +117,8 @@ pub(crate) struct Told {
     pub(crate) before: bool,
     /// Another tap saw them after this one.
     pub(crate) behind: bool,
+    /// What comes here late was sent late: another tap saw these requests before, and nothing was overtaken since.
+    pub(crate) in_order: bool,
     /// Where requests were lost.
     pub(crate) places: Vec<Place>,
     /// Where answers were lost.
@@ -168,6 +173,7 @@ impl<'a> Beside<'a> {
             answers: back.and_then(|fates| most(fates, |fate| fate.answers)),
             before: fates.iter().any(|fate| fate.ordered && fate.to == self.tap),
             behind: fates.iter().any(|fate| mine(&fate)),
+            in_order: fates.iter().any(|fate| fate.ordered && fate.to == self.tap && fate.in_order),
             places: self.places(fates, |fate| fate.requests),
             places_back: back.map(|fates| self.places(fates, |fate| fate.answers)).unwrap_or_default(),
             first: here.map(|fate| fate.first.clone()).unwrap_or_default(),
