@@ -12,8 +12,8 @@
 //! # How it decides
 //! Over all flows to one host with at least five lost packets. Three signs of congestion: at least a third of the lost
 //! packets follow another lost one directly (bursts); CE marks, or more CNPs than NAKs (a NAK makes some NICs send a
-//! CNP); at least two senders, with a third of the losses within 1 ms of another sender's. Two of them are RT017, if the
-//! losses come at more than one moment: a link that goes away once takes a burst of all who send, too. None
+//! CNP); at least two senders, with a third of the losses within 1 ms of another sender's. Two of them are RT017, if
+//! the losses come at more than one moment: a link that goes away once takes a burst of all who send, too. None
 //! of them, with less than a tenth in bursts and less than a tenth beside another sender's, is RT016.
 //!
 //! # What could fool it

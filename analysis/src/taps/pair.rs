@@ -24,8 +24,8 @@ const MOST: usize = 1 << 22;
 /// A capture that happens to begin within so few packets of the traffic's beginning, or to end so few before its end,
 /// is less likely than one that was there in time and did not get these packets.
 const EDGE: u64 = 16;
-/// Otherwise nothing is judged so close to where it begins or ends as delays are seen to vary; before the first packet of
-/// a flow that both saw and behind the last one this more: 16 frames of 1,500 bytes queued before 10 Gb/s.
+/// Otherwise nothing is judged so close to where it begins or ends as delays are seen to vary; before the first packet
+/// of a flow that both saw and behind the last one this more: 16 frames of 1,500 bytes queued before 10 Gb/s.
 const SLACK: i64 = 20_000;
 
 /// Whether a flow is settled for good.
@@ -421,8 +421,8 @@ impl Pair {
         span.first.saturating_add(if amidst { self.blur(window, slack) } else { 0 })
     }
 
-    /// How much the delays of a direction vary and some `slack`, as far as a capture's edges are concerned; where it has
-    /// too few packets to tell, the delays of all directions.
+    /// How much the delays of a direction vary and some `slack`, as far as a capture's edges are concerned; where it
+    /// has too few packets to tell, the delays of all directions.
     fn blur(&self, window: &Window, slack: i64) -> i64 {
         let own = self.ways.get(window.way).map(|way| &way.differences).filter(|own| own.count >= EDGE);
         let jitter = own.and_then(Differences::range).map(|(min, max)| max.saturating_sub(min));

@@ -75,8 +75,8 @@ pub(super) struct Copies {
 pub(super) struct Held {
     pub(super) sight: Sight,
     pub(super) copies: Copies,
-    /// When the other tap should have seen it, at the earliest and at the latest, by its own clock; `None` where nothing
-    /// tells.
+    /// When the other tap should have seen it, at the earliest and at the latest, by its own clock; `None` where
+    /// nothing tells.
     pub(super) expected: Option<[i64; 2]>,
 }
 

@@ -80,8 +80,8 @@ fn anothers_answers_prove_nothing() {
     assert_eq!(figures(&alike(49)), (100, 98, Some(0), 2, 0, 0));
 }
 
-/// 200 requests that are acknowledged, of which tap 1 shows those that `passes` lets by, and ten that are sent twice, of
-/// which it shows one copy.
+/// 200 requests that are acknowledged, of which tap 1 shows those that `passes` lets by, and ten that are sent twice,
+/// of which it shows one copy.
 fn around(passes: impl Fn(u32) -> bool) -> TapReport {
     let mut lab = Lab::new();
     for n in 0..200 {
