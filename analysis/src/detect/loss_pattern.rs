@@ -12,7 +12,8 @@
 //! # How it decides
 //! Over all flows to one host with at least five lost packets. Three signs of congestion: at least a third of the lost
 //! packets follow another lost one directly (bursts); CE marks, or more CNPs than NAKs (a NAK makes some NICs send a
-//! CNP); at least two senders, with a third of the losses within 1 ms of another sender's. Two of them are RT017. None
+//! CNP); at least two senders, with a third of the losses within 1 ms of another sender's. Two of them are RT017, if
+//! the losses come at more than one moment: a link that goes away once takes a burst of all who send, too. None
 //! of them, with less than a tenth in bursts and less than a tenth beside another sender's, is RT016.
 //!
 //! # What could fool it
@@ -144,7 +145,7 @@ impl Way {
         let signs = [many(in_bursts), marked, self.senders.len() > 1 && many(together)];
         let few = |n: u64| n * FEW < lost;
         let (rule, title, advice) = match signs.into_iter().filter(|&sign| sign).count() {
-            2.. => (
+            2.. if self.comes_again() => (
                 &CONGESTION,
                 format!("{} lost towards {host} look like congestion", counted(lost, "packet")),
                 "Look at the queue towards this host: drops, pause frames, ECN threshold, and who sends at the same \
@@ -184,6 +185,12 @@ impl Way {
                 .with("signs", format!("{} of 3", count(signs.into_iter().filter(|&s| s).count() as u64))),
             advice: advice.to_owned(),
         })
+    }
+
+    /// Whether losses come at moments further apart than what shares a cause.
+    fn comes_again(&self) -> bool {
+        let far = |(a, b): (&Loss, &Loss)| b.at.saturating_sub(a.at) > TOGETHER_NS;
+        self.losses.iter().zip(self.losses.iter().skip(1)).any(far)
     }
 
     /// Packets that were lost next to one of another sender.
@@ -253,6 +260,9 @@ mod tests {
         let flows = ["10.9.1.1", "10.9.3.1"].map(|src| lossy(src, &[10 * MS, 500 * MS], 6));
         let found = told(flows.to_vec());
         assert_eq!(found, [("RT017", "24 packets lost towards 10.9.2.1 look like congestion".to_owned())]);
+        // A link that goes away for a moment takes from all of them at once.
+        let flows = ["10.9.1.1", "10.9.3.1"].map(|src| lossy(src, &[10 * MS], 6));
+        assert!(told(flows.to_vec()).is_empty());
     }
 
     #[test]

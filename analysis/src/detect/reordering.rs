@@ -53,6 +53,11 @@ pub(super) const RULE: Rule = Rule {
 
 fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
     for (flow, back, story) in case.stories().filter(|(_, _, story)| story.reordered != 0) {
+        // Repeats of what was lost, where another tap proves both that and that nothing was overtaken.
+        let kept = |told: &Told| told.before && told.overtaken == Some(0);
+        if case.told(flow).is_some_and(|told| kept(told) && told.requests >= story.reordered) {
+            continue;
+        }
         let late = |e: &EpisodeReport| e.kind == Kind::Reordered;
         let drew = |e: &EpisodeReport| late(e) && (e.cause == Some(Cause::Nak) || e.repeats != 0);
         let harmful = Digest::of(story, drew);
@@ -140,6 +145,16 @@ mod tests {
     use super::*;
     use crate::report::FrameRef;
     use crate::story::report::Retransmissions;
+
+    #[test]
+    fn repeats_of_what_the_taps_prove_lost_are_not_reordered() {
+        let [flow, back] = cases::flows(story(Some(Cause::Nak), 3), 1);
+        let flows = [flow, back];
+        let told = |requests, overtaken| Told { requests, before: true, overtaken: Some(overtaken), ..Told::default() };
+        assert_eq!(cases::beside(&RULE, &flows, told(1, 0)).len(), 0);
+        assert_eq!(cases::beside(&RULE, &flows, told(1, 3)).len(), 1);
+        assert_eq!(cases::beside(&RULE, &flows, told(0, 0)).len(), 1);
+    }
 
     fn story(cause: Option<Cause>, repeats: u64) -> StoryReport {
         let episodes = vec![EpisodeReport { repeats, ..episode(Kind::Reordered, cause, 5_000, &[7, 8, 9]) }];

@@ -90,6 +90,48 @@ impl Offset {
     }
 }
 
+/// How much delays vary at most, where nothing tells: half of what 200 kB queued before 4 Mb/s take.
+pub(super) const BLURRED: i64 = 200_000_000;
+
+/// What all directions together tell of two clocks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Clocks {
+    /// Packets of the direction with the most that tell.
+    count: u64,
+    /// The least and the most that the second stamp is ahead of the first.
+    range: Option<(i64, i64)>,
+    /// The most that a direction's delays vary.
+    jitter: i64,
+}
+
+impl Clocks {
+    /// What a direction has told by now.
+    pub(super) fn add(&mut self, differences: &Differences) {
+        let Some((min, max)) = differences.range() else { return };
+        let (low, high) = self.range.unwrap_or((min, max));
+        self.range = Some((low.min(min), high.max(max)));
+        self.jitter = self.jitter.max(max.saturating_sub(min));
+        self.count = self.count.max(differences.count);
+    }
+
+    /// How far both are apart at the least and at the most for what tap `side` saw of a flow that does not tell: a
+    /// packet is not sooner at the other tap than if it went the other way, and later by what nothing tells.
+    pub(super) fn apart(&self, side: usize) -> Option<[i64; 2]> {
+        let (low, high) = self.range?;
+        Some(if side == 0 { [low, high.saturating_add(BLURRED)] } else { [low.saturating_sub(BLURRED), high] })
+    }
+
+    /// How far both are apart, give or take the way there and back.
+    pub(super) fn roughly(&self) -> Option<i64> {
+        self.range.map(|(low, _)| low)
+    }
+
+    /// How much delays vary, if so many packets tell.
+    pub(super) fn jitter(&self, least: u64) -> Option<i64> {
+        (self.count >= least).then_some(self.jitter)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

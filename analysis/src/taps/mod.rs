@@ -9,14 +9,17 @@
 //! the copy whose delay is like that of the packets around it went through. Only changes of the difference of both
 //! clocks count there, never the clocks.
 //!
-//! A loss looks the same as a frame that a capture missed. Where the transport tells (a request that was acknowledged
-//! without ever being repeated), it is counted as missed. Of what nothing tells (datagrams, ACKs), a capture that
+//! A loss looks the same as a frame that a capture missed, or that went another way. Where the transport tells (a
+//! request that was acknowledged without ever being repeated), it is counted as missed. Where many packets go past a
+//! tap, nothing is called lost of which that is not known. Of what nothing tells (datagrams, ACKs), a capture that
 //! missed packets where it shows, and where nothing was lost, is taken to have missed the rest as well, if that is
 //! about as much.
 
 mod align;
 mod clock;
+mod delivered;
 mod front;
+mod gaps;
 mod meet;
 mod pair;
 mod reads;

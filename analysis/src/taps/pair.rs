@@ -5,11 +5,13 @@ use std::collections::VecDeque;
 
 use rocetop_parsers::{Addr, Facts};
 
+use super::clock::{BLURRED, Clocks, Differences};
+use super::delivered::{Reach, asks};
 use super::front::Span;
 use super::reads::Mtus;
 use super::sight::{Kind, Sight, acknowledges};
 use super::way::{Alone, Copies, Edge, Held, Outage, Run, Way};
-use super::window::{Fate, Fates, NEAR, Window, later};
+use super::window::{Fate, Fates, Window};
 use crate::event::Packet;
 use crate::flow::Key;
 
@@ -22,9 +24,9 @@ const MOST: usize = 1 << 22;
 /// A capture that happens to begin within so few packets of the traffic's beginning, or to end so few before its end,
 /// is less likely than one that was there in time and did not get these packets (chosen).
 const EDGE: u64 = 16;
-/// Otherwise nothing is judged so close to where it begins or ends: more than delays vary, half of what 200 kB
-/// queued before 4 Mb/s take.
-const BLURRED: i64 = 200_000_000;
+/// Otherwise nothing is judged so close to where it begins or ends as delays are seen to vary; before the first packet
+/// of a flow that both saw and behind the last one this more: 16 frames of 1,500 bytes queued before 10 Gb/s.
+const SLACK: i64 = 20_000;
 
 /// Whether a flow is settled for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +45,8 @@ pub(super) struct Pair {
     pub(super) windows: Vec<Window>,
     flows: HashMap<Key, usize>,
     pub(super) ways: Vec<Way>,
-    hosts: HashMap<(Addr, Addr), usize>,
+    clocks: Clocks,
+    pub(super) hosts: HashMap<(Addr, Addr), usize>,
     mtus: Mtus,
     /// Packets that each tap saw before the other's first frame.
     early: [u64; 2],
@@ -85,7 +88,10 @@ impl Pair {
             sight.rest = window.reads.get_mut(side).is_some_and(|reads| reads.is_rest(&packet.facts, self.mtus));
         }
         if let Some(psn) = acknowledges(&packet.facts).filter(|_| !sight.damaged) {
-            window.acked = later(window.acked, psn);
+            window.acked = Some(Reach::with(window.acked, [psn; 2]));
+        }
+        if sight.kind == Kind::Request && sight.shows() && !sight.damaged {
+            window.asked = Some(Reach::with(window.asked, asks(&packet.facts)));
         }
         if let Some(seen) = window.seen.get_mut(side) {
             // A flow of a single packet takes room for no more.
@@ -187,7 +193,7 @@ impl Pair {
         let peer = if numbered { [None; 2] } else { self.way_back(&window).map_or([None; 2], |way| way.mirrored) };
         let way = self.ways.get(window.way);
         let known = || way.and_then(|way| way.differences.median());
-        let Fates { fates, apart } = window.fates(peer, known);
+        let Fates { fates, apart } = window.fates(peer, known, self.clocks.roughly());
         if last == Last::Known && apart.iter().all(|side| side.first().is_none_or(Option::is_none)) {
             if let Some(slot) = self.windows.get_mut(index) {
                 *slot = window;
@@ -200,6 +206,10 @@ impl Pair {
             }
         }
         let seen = std::mem::take(&mut window.seen);
+        self.learn(&window, &seen, &fates, upto);
+        if fates.iter().flatten().any(|fate| matches!(fate, Fate::Alone(_))) {
+            window.proof = self.acknowledged(&window);
+        }
         let mut both: Vec<(u64, u64)> = Vec::new();
         for side in 0..2 {
             let (Some(mine), Some(theirs)) = (seen.get(side), seen.get(1 - side)) else { continue };
@@ -216,11 +226,10 @@ impl Pair {
                         if side == 0 && sure {
                             both.push((sight.turn, mate.turn));
                         }
-                        self.through(&mut window, side, [sight, mate], sure, spans);
+                        self.through(&mut window, side, [sight, mate], spans);
                     }
                     (Fate::Alone(copies), _) => {
-                        // When the other tap should have seen it, by its own clock.
-                        let expected = apart.map(|apart| if side == 0 { sight.at + apart } else { sight.at - apart });
+                        let expected = self.expected(side, sight.at, apart);
                         self.alone(&mut window, side, Held { sight: *sight, copies, expected }, spans);
                     }
                     (Fate::Through { .. }, None) => {}
@@ -248,6 +257,28 @@ impl Pair {
         true
     }
 
+    /// What the packets that are settled now tell of clocks and delays: before any of them is judged.
+    fn learn(&mut self, window: &Window, seen: &[VecDeque<Sight>; 2], fates: &[Vec<Fate>; 2], upto: u64) {
+        let Some(way) = self.ways.get_mut(window.way) else { return };
+        let ([first, second], [fates, _]) = (seen, fates);
+        for (sight, &fate) in first.iter().zip(fates) {
+            if let Fate::Through { mate, sure: true } = fate
+                && let Some(mate) = second.get(mate)
+                && sight.turn.max(mate.turn) < upto
+            {
+                way.differences.add(mate.at - sight.at);
+            }
+        }
+        self.clocks.add(&way.differences);
+    }
+
+    /// When the other tap should have seen what tap `side` saw `at` a time, at the earliest and at the latest, by its
+    /// own clock. `apart` tells how far both are apart for this flow; where nothing does, other flows tell roughly.
+    fn expected(&self, side: usize, at: i64, apart: Option<i64>) -> Option<[i64; 2]> {
+        let [low, high] = apart.map(|apart| [apart; 2]).or_else(|| self.clocks.apart(side))?;
+        Some(if side == 0 { [at + low, at + high] } else { [at - high, at - low] })
+    }
+
     /// Counts the doubles that tap `side` left out, by direction.
     pub(super) fn leave_out(&mut self, side: usize, doubles: impl Fn(Addr, Addr) -> u64) {
         for way in &mut self.ways {
@@ -263,7 +294,7 @@ impl Pair {
     }
 
     /// A packet that both saw, in the order of tap `side`.
-    fn through(&mut self, window: &mut Window, side: usize, seen: [&Sight; 2], sure: bool, spans: [Span; 2]) {
+    fn through(&mut self, window: &mut Window, side: usize, seen: [&Sight; 2], spans: [Span; 2]) {
         let [sight, mate] = seen;
         if window.started.get(side) == Some(&false) {
             self.judge_beginning(window, side, spans);
@@ -282,7 +313,7 @@ impl Pair {
         if side == 0
             && let Some(way) = self.ways.get_mut(window.way)
         {
-            way.through(sight, mate, sure);
+            way.through(sight, mate);
         }
     }
 
@@ -295,7 +326,7 @@ impl Pair {
             return;
         }
         let begun = window.started.get(side) == Some(&true);
-        let covered = held.expected.zip(other(&spans, side)).is_some_and(|(at, span)| at <= span.last);
+        let covered = held.expected.zip(other(&spans, side)).is_some_and(|([_, at], span)| at <= span.last);
         if begun && covered && window.edges.get(side).is_some_and(Edge::is_full) {
             self.lose_held(window, side, spans);
         }
@@ -311,18 +342,16 @@ impl Pair {
             return;
         }
         let Some(span) = other(&spans, side) else { return };
-        let blur = if self.is_amidst(side) { self.jitter(window) } else { 0 };
-        let begin = span.first.saturating_add(blur);
-        self.judge(window, side, |held| held.expected.is_none_or(|at| at >= begin));
+        let begin = self.beginning(window, side, span, 0);
+        self.judge(window, side, |held| held.expected.is_none_or(|[at, _]| at >= begin));
     }
 
     /// The first packet of the flow that both saw has come: what tap `side` saw before it was lost if the other capture
     /// had begun. What was due before its first frame cannot be compared, whatever was sent again later.
     fn judge_beginning(&mut self, window: &mut Window, side: usize, spans: [Span; 2]) {
         let Some(span) = other(&spans, side) else { return };
-        // Where the other capture began in the midst of the traffic, delays that vary blur its beginning.
-        let begin = span.first.saturating_add(if self.is_amidst(side) { BLURRED } else { 0 });
-        self.judge(window, side, |held| held.expected.is_some_and(|at| at >= begin));
+        let begin = self.beginning(window, side, span, SLACK);
+        self.judge(window, side, |held| held.expected.is_some_and(|[at, _]| at >= begin));
     }
 
     /// The captures are at their ends: what tap `side` saw behind the last packet that both saw.
@@ -339,11 +368,11 @@ impl Pair {
             return;
         }
         let Some(span) = other(&spans, side) else { return };
-        let late = edge.held.iter().filter(|held| held.expected.is_none_or(|at| at > span.last)).count() as u64;
+        let late = edge.held.iter().filter(|held| held.expected.is_none_or(|[_, at]| at > span.last)).count() as u64;
         let amidst = late + edge.more > EDGE || self.late.get(side).is_some_and(|&late| late > EDGE);
-        let end = span.last.saturating_sub(if amidst { BLURRED } else { 0 });
-        let begin = span.first.saturating_add(if self.is_amidst(side) { self.jitter(window) } else { 0 });
-        self.judge(window, side, |held| held.expected.is_some_and(|at| (begin..=end).contains(&at)));
+        let end = span.last.saturating_sub(if amidst { self.blur(window, SLACK) } else { 0 });
+        let begin = self.beginning(window, side, span, 0);
+        self.judge(window, side, |held| held.expected.is_some_and(|[from, to]| from >= begin && to <= end));
         let outage = window.runs.get_mut(side).and_then(Run::end);
         self.outage(window, side, outage);
     }
@@ -385,25 +414,31 @@ impl Pair {
         self.outside(window, side, outside);
     }
 
-    /// Whether the other capture began in the midst of what tap `side` saw.
-    fn is_amidst(&self, side: usize) -> bool {
-        self.early.get(side).is_some_and(|&early| early > EDGE)
+    /// From when on the other capture covers what tap `side` saw: where it began in the midst of that, delays that vary
+    /// blur its beginning.
+    fn beginning(&self, window: &Window, side: usize, span: &Span, slack: i64) -> i64 {
+        let amidst = self.early.get(side).is_some_and(|&early| early > EDGE);
+        span.first.saturating_add(if amidst { self.blur(window, slack) } else { 0 })
     }
 
-    /// How much the delays of a direction vary, as far as a capture's edges are concerned.
-    fn jitter(&self, window: &Window) -> i64 {
-        let range = self.ways.get(window.way).and_then(|way| way.differences.range());
-        range.map_or(BLURRED, |(min, max)| max.saturating_sub(min).min(BLURRED))
+    /// How much the delays of a direction vary and some `slack`, as far as a capture's edges are concerned; where it
+    /// has too few packets to tell, the delays of all directions.
+    fn blur(&self, window: &Window, slack: i64) -> i64 {
+        let own = self.ways.get(window.way).map(|way| &way.differences).filter(|own| own.count >= EDGE);
+        let jitter = own.and_then(Differences::range).map(|(min, max)| max.saturating_sub(min));
+        let jitter = jitter.or_else(|| self.clocks.jitter(EDGE)).unwrap_or(BLURRED);
+        jitter.saturating_add(slack).min(BLURRED)
     }
 
     /// A packet that the other tap should have seen.
     fn lost(&mut self, window: &mut Window, side: usize, sight: &Sight, copies: Copies) {
-        let delivered = sight.shows() && copies == Copies { here: 1, there: 0 } && self.was_delivered(window, sight);
+        let delivered = copies.there == 0 && Self::was_delivered(window, sight);
         let Some(alone) = self.ways.get_mut(window.way).and_then(|w| w.alone.get_mut(side)) else { return };
-        if delivered {
+        if delivered && copies.here == 1 {
             alone.missed += 1;
             return;
         }
+        alone.around += u64::from(delivered);
         alone.lost(sight, copies.there);
         if let Some(tally) = window.tallies.get_mut(side) {
             tally.lost(sight, copies.there);
@@ -416,22 +451,6 @@ impl Pair {
     /// The direction of the answers to a flow.
     fn way_back(&self, window: &Window) -> Option<&Way> {
         self.hosts.get(&(window.key.dst, window.key.src)).and_then(|&way| self.ways.get(way))
-    }
-
-    /// Whether a packet that was sent once and seen by one tap alone arrived all the same: a request that was
-    /// acknowledged without a repeat, a response that the requester did not ask for again though it had later ones
-    /// (IBTA 9.7.5.2.8: out of order, it has to).
-    fn was_delivered(&self, window: &Window, sight: &Sight) -> bool {
-        let beyond = |psn: Option<_>| psn.is_some_and(|psn| (1..=NEAR).contains(&(psn - sight.psn)));
-        match sight.kind {
-            Kind::Response => beyond(window.answered),
-            Kind::Request => {
-                let back =
-                    self.way_back(window).into_iter().flat_map(|w| &w.windows).filter_map(|&w| self.windows.get(w));
-                back.into_iter().any(|back| beyond(back.acked))
-            }
-            _ => false,
-        }
     }
 
     /// Counts what overtook what: a packet is late that comes behind one that was sent after it (RFC 4737, 3.3).

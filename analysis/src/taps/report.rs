@@ -3,10 +3,11 @@
 use serde::Serialize;
 
 use super::clock::Offset;
+use super::gaps::Gaps;
 use super::pair::Pair;
 use super::sight::Kind;
 use super::told::{self, Fates};
-use super::way::{Alone, Outage, Way};
+use super::way::{Outage, Way};
 use crate::event::FrameNo;
 use crate::report::FrameRef;
 use crate::story::report::Spread;
@@ -97,11 +98,12 @@ pub struct TapReport {
     pub dst: String,
     /// What tells `from` and `to` apart.
     pub direction_by: DirectionBy,
-    /// Packets seen at `from` while `to` was capturing: received, lost and missed.
+    /// Packets seen at `from` while `to` was capturing: received, lost, missed and undecided.
     pub sent: u64,
     /// Of them, those seen at `to`.
     pub received: u64,
-    /// Of them, those that `to` should have seen and did not; `None` where `from` and `to` are not known apart.
+    /// Of them, those that `to` should have seen and did not; `None` where `from` and `to` are not known apart, and
+    /// where `undecided` is not zero.
     pub lost: Option<u64>,
     /// The lost ones by kind.
     pub lost_by_kind: KindsReport,
@@ -113,6 +115,8 @@ pub struct TapReport {
     pub more_outages: u64,
     /// Sent, not seen at `to`, and yet delivered: the capture at `to` missed them, or they went another way.
     pub missed: u64,
+    /// Sent and not seen at `to`, lost or on another way: many packets that arrived went past this tap.
+    pub undecided: u64,
     /// Seen at `to`, not at `from`, by kind: the capture at `from` missed them, they came another way, or something
     /// between made them.
     pub appeared: KindsReport,
@@ -156,10 +160,10 @@ impl Between {
         let common = || pair.ways.iter().filter(|w| w.through != 0);
         let courses: Vec<Course<'_>> = common().map(|way| Course::of(way, pair.back(way))).collect();
         let offset = offset(&courses);
-        let leaks = [0, 1].map(|tap| Leak::of(pair, tap));
+        let gaps = Gaps::of(pair, &courses);
         for course in courses {
-            let row = course.report(taps.map(name), offset, pair, &leaks, names);
-            let missed = course.unshown(&leaks) != 0;
+            let row = course.report(taps.map(name), offset, pair, &gaps, names);
+            let missed = course.unshown(&gaps) != 0;
             let told = told::Course { taps, first: course.first, row: &row, missed };
             let windows = course.way.windows.iter().filter_map(|&index| pair.windows.get(index));
             windows.for_each(|window| self.fates.add(window, &told, |frame| place(frame, names)));
@@ -172,14 +176,14 @@ impl Between {
 }
 
 /// A direction and which tap it passes first.
-struct Course<'a> {
-    way: &'a Way,
-    first: usize,
-    by: DirectionBy,
+pub(super) struct Course<'a> {
+    pub(super) way: &'a Way,
+    pub(super) first: usize,
+    pub(super) by: DirectionBy,
 }
 
 /// By how much one side of the evidence has to outweigh the other (chosen).
-const OUTWEIGHS: u64 = 4;
+pub(super) const OUTWEIGHS: u64 = 4;
 
 impl<'a> Course<'a> {
     fn of(way: &'a Way, back: Option<&Way>) -> Self {
@@ -208,10 +212,10 @@ impl<'a> Course<'a> {
     }
 
     /// What the second tap is taken to have missed, though nothing shows that it arrived.
-    fn unshown(&self, leaks: &[Leak; 2]) -> u64 {
+    fn unshown(&self, gaps: &Gaps) -> u64 {
         let [first, second] = &self.way.alone;
-        let (up, leak) = if self.first == 1 { (second, &leaks[0]) } else { (first, &leaks[1]) };
-        if leak.explains(self.way, up) { up.absent.iter().sum() } else { 0 }
+        let up = if self.first == 1 { second } else { first };
+        if gaps.explain(self, up) { up.absent.iter().sum() } else { 0 }
     }
 
     fn report(
@@ -219,7 +223,7 @@ impl<'a> Course<'a> {
         [a, b]: [String; 2],
         offset: Result<Offset, ClockUnknown>,
         pair: &Pair,
-        leaks: &[Leak; 2],
+        gaps: &Gaps,
         names: &[String],
     ) -> TapReport {
         let way = self.way;
@@ -229,13 +233,20 @@ impl<'a> Course<'a> {
         let (from, to) = if swap { (b, a) } else { (a, b) };
         let pick = |counts: [u64; 2]| if swap { counts[1] } else { counts[0] };
         let known = self.by != DirectionBy::Unknown || up.sum() + down.sum() == 0;
-        let unshown = self.unshown(leaks);
+        let unshown = self.unshown(gaps);
         let spare = |kind: Kind| up.spare.get(kind as usize).copied().unwrap_or_default();
         let mut by_kind = KindsReport::of(|kind| if unshown == 0 { up.of(kind) } else { spare(kind) });
         // What arrived damaged beyond recognition was not lost.
         let unrecognised = down.damaged.min(up.sum() - unshown);
         by_kind.take(unrecognised);
-        let lost = up.sum() - unshown - unrecognised;
+        let gone = up.sum() - unshown - unrecognised;
+        // Where packets that arrived went past the second tap, others may have.
+        let [past_first, past_second] = gaps.pass(self);
+        let (lost, undecided) = if past_second { (0, gone) } else { (gone, 0) };
+        if past_second {
+            by_kind = KindsReport::default();
+        }
+        let known = known && undecided == 0;
         let missed = up.missed + unshown;
         let frame = |frame: FrameNo| place(frame, names);
         let received = way.through + unrecognised;
@@ -259,7 +270,7 @@ impl<'a> Course<'a> {
             src: way.src.to_string(),
             dst: way.dst.to_string(),
             direction_by: self.by,
-            sent: received + lost + missed,
+            sent: received + lost + missed + undecided,
             received,
             lost: known.then_some(lost),
             lost_by_kind: by_kind,
@@ -267,9 +278,12 @@ impl<'a> Course<'a> {
             outages: up.outages.iter().filter(|_| lost != 0).map(|o| OutageReport::of(o, frame)).collect(),
             more_outages: if lost == 0 { 0 } else { up.more_outages },
             missed,
-            appeared: KindsReport::of(|kind| down.absent.get(kind as usize).copied().unwrap_or_default())
-                .with_requests(down.missed),
-            duplicated: down.spare.iter().sum(),
+            undecided,
+            appeared: KindsReport::of(|kind| {
+                if past_first { down.of(kind) } else { down.absent.get(kind as usize).copied().unwrap_or_default() }
+            })
+            .with_requests(down.missed),
+            duplicated: if past_first { 0 } else { down.spare.iter().sum() },
             damaged: pick(way.damaged) + unrecognised,
             ce_marked: pick(way.marked),
             reordered: pick(way.reordered),
@@ -286,41 +300,6 @@ impl<'a> Course<'a> {
             clock_unknown,
             hurried: pair.hurried + pair.beyond,
         }
-    }
-}
-
-/// What a capture is known to have missed: packets that arrived all the same.
-#[derive(Clone, Copy, Debug)]
-struct Leak {
-    missed: u64,
-    /// Those that it shows, of the same kinds.
-    shown: u64,
-    /// Those that it did not see and that did not arrive.
-    lost: u64,
-}
-
-impl Leak {
-    /// Of tap `tap` of the two.
-    fn of(pair: &Pair, tap: usize) -> Self {
-        let mut leak = Self { missed: 0, shown: 0, lost: 0 };
-        for way in &pair.ways {
-            if let Some(other) = way.alone.get(1 - tap.min(1)) {
-                leak.missed += other.missed;
-                leak.lost += other.proven;
-            }
-            leak.shown += way.shown;
-        }
-        leak
-    }
-
-    /// Whether it explains what else only the other tap saw of a direction, of which nothing tells whether it arrived
-    /// (datagrams, ACKs, unreliable connections): nothing was lost where it would show, and these are missing hardly
-    /// more often than those that the capture is known to have missed.
-    fn explains(&self, way: &Way, alone: &Alone) -> bool {
-        let absent: u64 = alone.absent.iter().sum();
-        let all = way.through - way.shown + absent;
-        let [absent, all, missed, shown] = [absent, all, self.missed, self.shown].map(u128::from);
-        self.lost == 0 && missed != 0 && absent * (missed + shown) <= u128::from(OUTWEIGHS) * missed * all
     }
 }
 

@@ -4,6 +4,7 @@ mod again;
 mod edges;
 mod go_back;
 mod mirrors;
+mod paths;
 mod told;
 
 use rocetop_parsers::facts::{Class, Flags};

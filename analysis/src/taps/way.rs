@@ -76,8 +76,9 @@ pub(super) struct Copies {
 pub(super) struct Held {
     pub(super) sight: Sight,
     pub(super) copies: Copies,
-    /// When the other tap should have seen it, by its own clock; `None` where nothing tells.
-    pub(super) expected: Option<i64>,
+    /// When the other tap should have seen it, at the earliest and at the latest, by its own clock; `None` where
+    /// nothing tells.
+    pub(super) expected: Option<[i64; 2]>,
 }
 
 /// What one tap saw of a flow before, between or after what both saw, and what is not judged yet.
@@ -115,6 +116,8 @@ pub(super) struct Only {
     pub(super) spare: [u64; KINDS],
     /// Seen by no frame of the other tap, and yet delivered.
     pub(super) missed: u64,
+    /// Copies of packets of which the other tap saw none, though one of them was delivered. Counted as lost as well.
+    pub(super) around: u64,
     /// Lost ones of those whose delivery would show: requests and responses of reliable transports.
     pub(super) proven: u64,
     /// With a bad ICRC, so that no packet of the other tap could be recognised in it.
@@ -156,6 +159,7 @@ impl Only {
             absent: [0; KINDS],
             spare: [0; KINDS],
             missed: 0,
+            around: 0,
             proven: 0,
             damaged: 0,
             mirrored: 0,
@@ -247,13 +251,10 @@ impl Way {
         }
     }
 
-    /// A packet that both saw. Where one of several copies is missing, its delay is not `sure`.
-    pub(super) fn through(&mut self, first: &Sight, second: &Sight, sure: bool) {
+    /// A packet that both saw.
+    pub(super) fn through(&mut self, first: &Sight, second: &Sight) {
         self.through += 1;
         self.shown += u64::from(first.shows());
-        if sure {
-            self.differences.add(second.at - first.at);
-        }
         let each = |counts: &mut [u64; 2], at_first: bool, at_second: bool| {
             counts[0] += u64::from(at_first && !at_second);
             counts[1] += u64::from(at_second && !at_first);

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use rocetop_parsers::{Nanos, Psn};
 
 use super::align::{Group, assign, in_step};
+use super::delivered::Reach;
 use super::reads::Reads;
 use super::sight::{Identity, Kind, Sight};
 use super::tally::Tally;
@@ -57,8 +58,12 @@ pub(super) struct Window {
     looked_at: [u64; 2],
     /// READs that each tap saw.
     pub(super) reads: [Reads; 2],
+    /// The requests that were seen.
+    pub(super) asked: Option<Reach>,
     /// What this flow's packets acknowledge of the way back.
-    pub(super) acked: Option<Psn>,
+    pub(super) acked: Option<Reach>,
+    /// Up to where its requests are acknowledged for certain.
+    pub(super) proof: Option<Psn>,
     /// The furthest response that both saw.
     pub(super) answered: Option<Psn>,
 }
@@ -91,7 +96,9 @@ impl Window {
             mirrors: [None, None],
             looked_at: [0; 2],
             reads: Default::default(),
+            asked: None,
             acked: None,
+            proof: None,
             answered: None,
         }
     }
@@ -105,8 +112,13 @@ impl Window {
     }
 
     /// The fate of every packet. `peer` tells of each tap whether it shows twice what this flow answers, `known` how
-    /// far both taps are apart where this flow does not.
-    pub(super) fn fates(&mut self, peer: [Option<bool>; 2], known: impl FnOnce() -> Option<i64>) -> Fates {
+    /// far both taps are apart where this flow does not, and `roughly` what tells at least which of two copies it was.
+    pub(super) fn fates(
+        &mut self,
+        peer: [Option<bool>; 2],
+        known: impl FnOnce() -> Option<i64>,
+        roughly: Option<i64>,
+    ) -> Fates {
         let mut order: Vec<(Identity, usize, usize)> = Vec::with_capacity(self.len());
         for (side, seen) in self.seen.iter().enumerate() {
             order.extend(seen.iter().enumerate().map(|(index, sight)| (sight.identity, side, index)));
@@ -122,7 +134,7 @@ impl Window {
         for (side, (fates, peer)) in fates.iter_mut().zip(peer).enumerate() {
             self.drop_mirrored(side, &mut groups, fates, peer);
         }
-        let apart = self.pair(groups, &mut fates, known);
+        let apart = self.pair(groups, &mut fates, known, roughly);
         Fates { fates, apart }
     }
 
@@ -205,6 +217,7 @@ impl Window {
         groups: Vec<[Vec<usize>; 2]>,
         fates: &mut [Vec<Fate>; 2],
         known: impl FnOnce() -> Option<i64>,
+        roughly: Option<i64>,
     ) -> [Vec<Option<i64>>; 2] {
         let [first, second] = &self.seen;
         let mut pairs = Vec::new();
@@ -223,10 +236,11 @@ impl Window {
         let known = self.difference.or_else(|| if sure == 0 { known() } else { None });
         let latest = pairs.iter().max_by_key(|p| p.0).and_then(difference);
         let groups: Vec<Group> = groups.into_iter().map(|[up, down]| Group { up, down }).collect();
-        pairs.extend(assign(first, second, &groups, &fixed[1], known));
+        let roughly = known.or(roughly.filter(|_| sure == 0));
+        pairs.extend(assign(first, second, &groups, &fixed[1], roughly));
         let turned: Vec<Group> = groups.iter().map(|g| Group { up: g.down.clone(), down: g.up.clone() }).collect();
-        let turned_known = known.map(|d| -d);
-        pairs.extend(assign(second, first, &turned, &fixed[0], turned_known).into_iter().map(|(b, a)| (a, b)));
+        let turned_roughly = roughly.map(|d| -d);
+        pairs.extend(assign(second, first, &turned, &fixed[0], turned_roughly).into_iter().map(|(b, a)| (a, b)));
         for group in &groups {
             let copies = [(&group.up, &group.down), (&group.down, &group.up)];
             for (fates, (here, there)) in fates.iter_mut().zip(copies) {

@@ -243,6 +243,7 @@ fn tap() -> TapReport {
         damaged: 0,
         ce_marked: 0,
         reordered: 0,
+        undecided: 0,
         outside: 0,
         unseen_flows: 0,
         unseen_packets: 0,

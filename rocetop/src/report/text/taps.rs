@@ -39,13 +39,27 @@ pub fn write(out: &mut impl Write, between: &Between) -> io::Result<()> {
     let (lost, pairs) = (pairs.values().copied().max().unwrap_or(0), pairs.len());
     let unknown = between.rows.iter().any(|r| r.lost.is_none());
     let missed: u64 = between.rows.iter().map(|r| r.missed).sum();
+    let undecided: u64 = between.rows.iter().map(|r| r.undecided).sum();
+    let apart: u64 = between.rows.iter().map(|r| r.outside + r.unseen_packets).sum();
     let verdict = match (lost, unknown) {
         (0, true) => (PLAIN, "Which way the packets went is not known, so nothing is called lost.".to_owned()),
+        (0, false) if apart != 0 => (GOOD, "Of what was judged, nothing was lost between the taps.".to_owned()),
         (0, false) => (GOOD, "Nothing was lost between the taps.".to_owned()),
         (n, _) if pairs > 1 => (BAD, format!("Up to {} lost between two of the taps.", counted(n, "packet"))),
         (n, _) => (BAD, format!("{} lost between the taps.", counted(n, "packet"))),
     };
     page.words(verdict.0, "  ", &verdict.1)?;
+    if undecided != 0 {
+        let note = format!("{} lost or on another way: nothing tells which.", counted(undecided, "packet"));
+        page.words(PLAIN, "  ", &note)?;
+    }
+    if apart != 0 {
+        let note = format!(
+            "{} not judged: outside of what the other capture covers for certain, or of flows that it never saw.",
+            counted(apart, "packet")
+        );
+        page.words(PLAIN, "  ", &note)?;
+    }
     if missed != 0 {
         let note = format!("{} arrived though a capture does not show them.", counted(missed, "packet"));
         page.words(PLAIN, "  ", &note)?;
@@ -213,13 +227,26 @@ fn direction<W: Write>(page: &mut Page<'_, W>, row: &TapReport) -> io::Result<()
         let note = format!("{which} only in the second capture: the first missed them, or something between made them");
         page.words(PLAIN, "      Extra    ", &note)?;
     }
+    if row.undecided != 0 {
+        let note = format!(
+            "{} lost, or on another way: many that arrived are not in the second capture either",
+            counted(row.undecided, "packet")
+        );
+        page.words(PLAIN, "      Unknown  ", &note)?;
+    }
     if row.outside != 0 {
-        let note = format!("{} before or after what the other capture covers", counted(row.outside, "packet"));
+        let note = format!(
+            "{} not judged: before or after what the other capture covers for certain",
+            counted(row.outside, "packet")
+        );
         page.words(DIM, "      Apart    ", &note)?;
     }
     if row.unseen_flows != 0 {
         let flows = counted(row.unseen_flows, "flow");
-        let note = format!("{flows} ({}) never seen at the second tap", counted(row.unseen_packets, "packet"));
+        let note = format!(
+            "{flows} ({}) not judged: never seen at the second tap, lost altogether or on another way",
+            counted(row.unseen_packets, "packet")
+        );
         page.words(DIM, "      Apart    ", &note)?;
     }
     if row.hurried != 0 {

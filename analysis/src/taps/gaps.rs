@@ -1,0 +1,104 @@
+//! What a tap does not show though it was there: captures that miss packets, and packets that take another way.
+
+use super::pair::Pair;
+use super::report::{Course, DirectionBy, OUTWEIGHS};
+use super::way::{Alone, Way};
+
+/// What both taps of a pair leave out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gaps {
+    leaks: [Leak; 2],
+    pasts: [Past; 2],
+}
+
+impl Gaps {
+    pub(super) fn of(pair: &Pair, courses: &[Course<'_>]) -> Self {
+        let past = |tap| courses.iter().map(|course| Past::of(course, tap)).fold(Past::default(), Past::and);
+        Self { leaks: [0, 1].map(|tap| Leak::of(pair, tap)), pasts: [0, 1].map(past) }
+    }
+
+    /// Whether the second tap is taken to have missed what it saw no copy of and that the first alone saw.
+    pub(super) fn explain(&self, course: &Course<'_>, up: &Alone) -> bool {
+        let [first, second] = &self.leaks;
+        let leak = if course.first == 1 { first } else { second };
+        leak.explains(course.way, up)
+    }
+
+    /// Of the tap that a direction passes first, and of the other: whether many packets go past it.
+    pub(super) fn pass(&self, course: &Course<'_>) -> [bool; 2] {
+        [course.first, 1 - course.first.min(1)].map(|tap| {
+            let own = Past::of(course, tap);
+            let all = self.pasts.get(tap).copied().unwrap_or_default();
+            if own.past + own.shown >= TELL { own.is_many() } else { all.is_many() }
+        })
+    }
+}
+
+/// A direction tells by itself with so many packets; of fewer, all between the two taps tell.
+const TELL: u64 = 64;
+/// One in so many is many: a capture that keeps up misses far fewer, and of two ways each takes its share.
+const MANY: u64 = 32;
+
+/// Packets that arrived and did not pass a tap, and those that did.
+#[derive(Clone, Copy, Debug, Default)]
+struct Past {
+    past: u64,
+    shown: u64,
+}
+
+impl Past {
+    /// Of one direction at tap `tap`.
+    fn of(course: &Course<'_>, tap: usize) -> Self {
+        let way = course.way;
+        let Some(other) = way.alone.get(1 - tap.min(1)) else { return Self::default() };
+        if tap != course.first {
+            return Self { past: other.missed + other.around, shown: way.shown };
+        }
+        // What the other alone saw has come there.
+        let past = other.absent.iter().sum::<u64>() + other.missed;
+        Self { past: if course.by == DirectionBy::Unknown { 0 } else { past }, shown: way.through }
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self { past: self.past + other.past, shown: self.shown + other.shown }
+    }
+
+    fn is_many(self) -> bool {
+        self.past > 1 && self.past.saturating_mul(MANY) >= self.past + self.shown
+    }
+}
+
+/// What a capture is known to have missed: packets that arrived all the same.
+#[derive(Clone, Copy, Debug)]
+struct Leak {
+    missed: u64,
+    /// Those that it shows, of the same kinds.
+    shown: u64,
+    /// Those that it did not see and that did not arrive.
+    lost: u64,
+}
+
+impl Leak {
+    /// Of tap `tap` of the two.
+    fn of(pair: &Pair, tap: usize) -> Self {
+        let mut leak = Self { missed: 0, shown: 0, lost: 0 };
+        for way in &pair.ways {
+            if let Some(other) = way.alone.get(1 - tap.min(1)) {
+                leak.missed += other.missed;
+                leak.lost += other.proven;
+            }
+            leak.shown += way.shown;
+        }
+        leak
+    }
+
+    /// Whether it explains what else only the other tap saw of a direction, of which nothing tells whether it arrived
+    /// (datagrams, ACKs, unreliable connections): nothing was lost where it would show, and these are missing hardly
+    /// more often than those that the capture is known to have missed.
+    fn explains(&self, way: &Way, alone: &Alone) -> bool {
+        let absent: u64 = alone.absent.iter().sum();
+        let all = way.through - way.shown + absent;
+        let [absent, all, missed, shown] = [absent, all, self.missed, self.shown].map(u128::from);
+        self.lost == 0 && missed != 0 && absent * (missed + shown) <= u128::from(OUTWEIGHS) * missed * all
+    }
+}

@@ -1,0 +1,127 @@
+//! What was lost for certain, what arrived past a tap, and what nothing tells.
+
+use rocetop_parsers::{Addr, Qpn};
+
+use super::{B, Lab, Sent, ack, facts, request};
+use crate::taps::TapReport;
+use rocetop_parsers::ib::opcode::Operation;
+
+/// Sent, received, lost, missed, undecided and apart.
+fn figures(row: &TapReport) -> (u64, u64, Option<u64>, u64, u64, u64) {
+    (row.sent, row.received, row.lost, row.missed, row.undecided, row.outside)
+}
+
+/// To another queue pair.
+fn on(qp: u32, sent: Sent) -> Sent {
+    Sent { facts: rocetop_parsers::Facts { dst_qp: Qpn(qp), ..sent.facts }, ..sent }
+}
+
+/// Another host's packets that tap 1 alone sees, from the beginning on for so long.
+fn background(lab: &mut Lab, us: u64) {
+    let other = facts(Addr::v4([10, 0, 0, 3]), B, Operation::WRITE_MIDDLE, 0);
+    for n in 0..=us / 100 {
+        let at = request(0, n * 100).at;
+        lab.seen(
+            1,
+            Sent { facts: rocetop_parsers::Facts { psn: rocetop_parsers::Psn::new(n as u32), ..other }, at },
+            0,
+        );
+    }
+}
+
+#[test]
+fn a_first_window_is_lost_where_the_other_tap_was_there() {
+    let mut lab = Lab::new();
+    background(&mut lab, 10_000);
+    for n in 0..40 {
+        lab.seen(0, request(n, 1_000 + u64::from(n)), 0);
+    }
+    // The timer sends all again. No packet of this direction tells how far the clocks are apart, the ACKs do.
+    lab.all((0..40).map(|n| request(n, 5_000 + u64::from(n))));
+    lab.all((0..40).map(|n| ack(n, 5_100 + u64::from(n))));
+    let [there, back] = lab.rows().map(Option::unwrap);
+    assert_eq!(figures(&there), (80, 40, Some(40), 0, 0, 0));
+    assert_eq!(figures(&back), (40, 40, Some(0), 0, 0, 0));
+    assert_eq!(there.first_lost.len(), 8);
+    assert_eq!(there.first_lost[0].to_string(), "a:1");
+}
+
+#[test]
+fn a_capture_that_ends_first_is_judged_up_to_its_end() {
+    let mut lab = Lab::new();
+    background(&mut lab, 10_000);
+    lab.all((0..100).map(|n| request(n, u64::from(n))));
+    for n in 100..150 {
+        lab.seen(0, request(n, 2_000 + u64::from(n)), 0);
+        lab.seen(0, request(n, 20_000 + u64::from(n)), 0);
+    }
+    assert_eq!(figures(&lab.row()), (150, 100, Some(50), 0, 0, 50));
+}
+
+/// Two queue pairs that count alike. One loses two packets and is acknowledged up to `acked`.
+fn alike(acked: u32) -> TapReport {
+    let mut lab = Lab::new();
+    for n in 0..50u32 {
+        lab.both(on(9, request(n, u64::from(n) * 4)));
+        let sent = request(n, u64::from(n) * 4 + 2);
+        lab.seen(0, sent, 0);
+        if n != 30 && n != 31 {
+            lab.seen(1, sent, 0);
+        }
+    }
+    lab.both(on(17, ack(acked, 300)));
+    lab.both(on(19, ack(49, 301)));
+    lab.row()
+}
+
+#[test]
+fn anothers_answers_prove_nothing() {
+    assert_eq!(figures(&alike(20)), (100, 98, Some(2), 0, 0, 0));
+    assert_eq!(figures(&alike(49)), (100, 98, Some(0), 2, 0, 0));
+}
+
+/// 200 requests that are acknowledged, of which tap 1 shows those that `passes` lets by, and ten that are sent twice,
+/// of which it shows one copy.
+fn around(passes: impl Fn(u32) -> bool) -> TapReport {
+    let mut lab = Lab::new();
+    for n in 0..200 {
+        lab.seen(0, request(n, u64::from(n)), 0);
+        if passes(n) {
+            lab.seen(1, request(n, u64::from(n)), 0);
+        }
+    }
+    for n in 200..210 {
+        lab.seen(0, request(n, u64::from(n)), 0);
+    }
+    lab.all((200..220).map(|n| request(n, 300 + u64::from(n))));
+    lab.all([ack(219, 600)]);
+    lab.row()
+}
+
+#[test]
+fn on_several_ways_nothing_is_called_lost() {
+    let row = around(|n| n % 2 == 0);
+    assert_eq!(figures(&row), (230, 120, None, 100, 10, 0));
+    assert_eq!((row.lost_by_kind.total(), row.first_lost.len(), row.outages.len()), (0, 0, 0));
+    // A capture that misses one in a hundred is no second way.
+    assert_eq!(figures(&around(|n| n % 100 != 50)), (230, 218, Some(10), 2, 0, 0));
+}
+
+#[test]
+fn copies_behind_a_tap_that_some_go_past_are_no_duplicates() {
+    // Of what tap 1 sees tap 0 shows half, and one of two copies of the rest.
+    let mut lab = Lab::new();
+    for n in 0..100 {
+        lab.seen(1, request(n, u64::from(n)), 0);
+        if n % 2 == 0 {
+            lab.seen(0, request(n, u64::from(n)), 0);
+        }
+    }
+    for n in 100..110 {
+        lab.both(request(n, 200 + u64::from(n)));
+        lab.seen(1, request(n, 400 + u64::from(n)), 0);
+    }
+    lab.both(request(110, 600));
+    let row = lab.row();
+    assert_eq!((row.received, row.lost, row.duplicated, row.appeared.requests), (61, Some(0), 0, 60));
+}
