@@ -224,6 +224,11 @@ impl Latency {
         self.out.iter().find(|s| s.has(Sent::ACK_REQ)).map(|s| s.psn())
     }
 
+    /// How long that one has waited.
+    pub(crate) fn oldest_wait(&self, now: Nanos) -> Option<Nanos> {
+        self.out.iter().find(|s| s.has(Sent::ACK_REQ)).map(|s| s.age(now))
+    }
+
     pub(crate) fn message(&self) -> Spread {
         self.close.as_ref().map_or_else(|| self.message.spread(), |c| c.message.spread())
     }
