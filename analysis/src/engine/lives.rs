@@ -33,9 +33,12 @@ const WAITING: usize = 16;
 pub(crate) struct Doubt {
     requests: Key,
     answers: Key,
-    /// Highest MSN before, and the PSN that was due.
+    /// Highest MSN before, the PSN that was due, and whether all before it was acknowledged.
     msn: Psn,
     next: Psn,
+    all_acked: bool,
+    /// It is the very first PSN again, from far away.
+    restarts: bool,
     /// From the request that jumped on.
     packets: Vec<Packet>,
 }
@@ -57,8 +60,8 @@ impl Doubt {
             // No more than what was sent since.
             ..0 => (msn.get() <= sent).then_some(true),
             0 => Some(false),
-            // So few messages before: in the same life it would take new PSNs to complete more.
-            _ => Some(msn.get() == acked && facts.psn - self.next < -1),
+            // So few messages before: in the same life it would take new PSNs to complete more, if none was out.
+            _ => Some(self.all_acked && msn.get() == acked && facts.psn - self.next < -1),
         }
     }
 }
@@ -71,10 +74,11 @@ impl Shard {
         let Some(peer) = self.flows.get(flow.peer as usize).filter(|p| !p.replaced && !p.held) else { return false };
         let Some(msn) = flow.jumps(packet) else { return false };
         let (requests, answers, next) = (flow.key, peer.key, flow.counters.next_psn);
+        let (all_acked, restarts) = (flow.all_acked(), flow.restarts(packet.facts.psn));
         if self.doubts.len() >= WAITING {
             self.resolve(0, false, messages);
         }
-        self.doubts.push(Doubt { requests, answers, msn, next, packets: vec![*packet] });
+        self.doubts.push(Doubt { requests, answers, msn, next, all_acked, restarts, packets: vec![*packet] });
         self.hold([requests, answers], true);
         true
     }
@@ -90,8 +94,11 @@ impl Shard {
         let verdict = doubt.verdict(packet);
         let over = doubt.packets.first().is_some_and(|first| packet.at.since(first.at) > ANSWERED);
         doubt.packets.push(*packet);
-        if verdict.is_some() || over || doubt.packets.len() >= HELD {
-            self.resolve(at, verdict.unwrap_or(false), messages);
+        let full = doubt.packets.len() >= HELD;
+        if verdict.is_some() || over || full {
+            // No sender repeats that much from the very start without an answer to any of it.
+            let anew = verdict.unwrap_or(full && doubt.restarts);
+            self.resolve(at, anew, messages);
         }
     }
 

@@ -23,22 +23,37 @@ impl Flow {
         traits.has(Traits::REQUEST | Traits::STARTS) && packet.facts.psn != self.counters.next_psn
     }
 
-    /// Whether such a request may begin another life: after a silence, behind what was acknowledged, or ahead where all
-    /// was. Returns the MSN that would show it.
+    /// Whether such a request may begin another life: after a silence or at the first PSN, behind what was acknowledged, or
+    /// ahead where all was. Returns the MSN that would show it.
     pub(crate) fn jumps(&self, packet: &Packet) -> Option<Psn> {
         let facts = &packet.facts;
         let c = &self.counters;
-        let all_acked = self.unacked == c.next_psn;
-        let jumps = facts.psn - self.unacked < 0 || all_acked && facts.psn - c.next_psn > 0;
-        let silent = packet.at.since(c.last) >= SILENCE;
+        let story = self.story.as_ref()?;
+        // What was never acknowledged is sent again in the same life.
+        let behind = facts.psn - c.next_psn < 0 && story.has_acknowledged(facts.psn);
+        let jumps = behind || self.all_acked() && facts.psn - c.next_psn > 0;
+        let silent = packet.at.since(c.last) >= SILENCE || self.restarts(facts.psn);
         let begins = c.has_requests() && self.recovers() && !self.orphaned && jumps && silent && self.is_at(packet);
-        self.story.as_ref().filter(|_| begins)?.msn()
+        story.msn().filter(|_| begins)
+    }
+
+    /// Whether no request waits for an answer.
+    pub(crate) fn all_acked(&self) -> bool {
+        self.unacked == self.counters.next_psn
+    }
+
+    /// Whether a request that [`jumps`](Self::jumps) is the very first PSN again, from where no sender goes back that
+    /// far: another life, if no answer comes to tell.
+    pub(crate) fn restarts(&self, psn: Psn) -> bool {
+        let c = &self.counters;
+        let back = (c.next_psn - psn).max(0).unsigned_abs();
+        psn == c.first_psn && self.all_acked() && back > 2 * self.most_in_flight.max(RESTART / 2)
     }
 
     /// Whether this request begins another life of the QP number, by its PSN alone.
     ///
     /// A new QP starts a message at a PSN of its own choice. Within the reach of what a real sender has in flight a
-    /// jump is loss or repetition; beyond it, or back to the very start of a flow that had long moved on, it is not.
+    /// jump is loss or repetition, unless an answer tells; beyond it, it is not.
     pub(crate) fn begins_anew(&self, packet: &Packet, traits: Traits) -> bool {
         let facts = &packet.facts;
         let c = &self.counters;
@@ -62,10 +77,8 @@ impl Flow {
         {
             return true;
         }
-        let restarts = facts.psn == c.first_psn
-            && self.unacked == c.next_psn
-            && here
-            && ahead.unsigned_abs() > 2 * self.most_in_flight.max(RESTART / 2);
+        // Where no story is told, nothing else will tell.
+        let restarts = self.story.is_none() && here && self.restarts(facts.psn);
         restarts || ahead < -BACK || self.seen.below(facts.psn) > AHEAD.unsigned_abs()
     }
 

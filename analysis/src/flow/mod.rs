@@ -351,11 +351,11 @@ impl Flow {
             peer.acknowledged(&packet.facts, traits);
             // Earlier answers went by when nobody knew whose they were: this one tells no time of what they answered.
             if let Some(story) = peer.story.as_deref_mut().filter(|_| self.answers() > 1) {
-                story.answered_unseen(packet.facts.psn);
+                story.answered_unseen(packet.facts.psn, self.refusals() != 0);
             }
             // The same goes for the other direction, and nothing of it is answered by this packet.
             if let Some(story) = self.story.as_deref_mut().filter(|_| peer.answers() != 0) {
-                story.answered_unseen(self.counters.next_psn);
+                story.answered_unseen(self.counters.next_psn, peer.refusals() != 0);
             }
             if telling.on {
                 self.tell(packet, traits, None, Standing::default(), Double::No, Some(peer), telling);
@@ -366,8 +366,13 @@ impl Flow {
     /// ACKs, NAKs and responses that it carries.
     fn answers(&self) -> u64 {
         let t = &self.counters.tally;
-        let naks: u64 = t.naks.iter().chain([&t.naks_other, &t.rnr_naks]).map(|&n| u64::from(n)).sum();
-        t.acks + t.responses + naks
+        t.acks + t.responses + self.refusals()
+    }
+
+    /// NAKs that it carries.
+    fn refusals(&self) -> u64 {
+        let t = &self.counters.tally;
+        t.naks.iter().chain([&t.naks_other, &t.rnr_naks]).map(|&n| u64::from(n)).sum()
     }
 
     /// Where the packet was seen, and whether it is a copy.

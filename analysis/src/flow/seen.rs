@@ -7,9 +7,9 @@
 use rocetop_parsers::Psn;
 
 /// Holes kept per flow. A real sender repeats from its outstanding window, so the oldest holes are the ones that will
-/// not be filled any more; beyond this many they are counted and forgotten (chosen: as many as a window of 1 MiB has
+/// not be filled any more; beyond this many they are counted and forgotten (chosen: as many as a window of 4 MiB has
 /// packets of 4 KiB).
-const MOST: usize = 256;
+const MOST: usize = 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Hole {
@@ -75,7 +75,7 @@ impl Seen {
 
     /// Whether a gap skipped `psn`, and it has not come since.
     pub(crate) fn lacks(&self, psn: Psn) -> bool {
-        self.holes.as_ref().is_some_and(|inner| inner.holes.iter().any(|h| h.skipped && h.holds(psn)))
+        self.holes.as_ref().and_then(|inner| inner.at(psn)).is_some_and(|(_, hole)| hole.skipped)
     }
 
     /// A range just below the frontier that was not seen: `skipped` by a gap, or covered by a READ.
@@ -113,12 +113,10 @@ impl Seen {
     /// Takes `psn` out of its hole: `Some(skipped)`, or `None` when it is in none.
     fn fill(&mut self, psn: Psn) -> Option<bool> {
         let inner = self.holes.as_mut()?;
-        let holes = &mut inner.holes;
-        let at = holes.iter().rposition(|h| h.holds(psn))?;
-        let hole = *holes.get(at)?;
+        let (at, hole) = inner.at(psn)?;
         let before = Hole { len: (psn - hole.start).unsigned_abs(), ..hole };
         let after = Hole { start: psn + 1, len: hole.len - before.len - 1, ..hole };
-        holes.splice(at..=at, [before, after].into_iter().filter(|h| h.len != 0));
+        inner.holes.splice(at..=at, [before, after].into_iter().filter(|h| h.len != 0));
         inner.bound();
         Some(hole.skipped)
     }
@@ -175,6 +173,12 @@ impl Seen {
 }
 
 impl Inner {
+    /// The hole that holds `psn`, and its place: they lie in a row.
+    fn at(&self, psn: Psn) -> Option<(usize, Hole)> {
+        let at = self.holes.partition_point(|h| h.end() - psn <= 0);
+        self.holes.get(at).filter(|h| h.holds(psn)).map(|&hole| (at, hole))
+    }
+
     /// Forgets the oldest holes beyond the most.
     fn bound(&mut self) {
         while self.holes.len() > MOST {
@@ -239,17 +243,26 @@ mod tests {
     }
 
     #[test]
+    fn a_storm_of_losses_is_told_apart() {
+        let mut seen = Seen::starting(psn(0));
+        (0..1000).for_each(|n| seen.open(psn(n * 2), 1, true));
+        let filled = (0..2000).filter(|&n| seen.look(psn(n)) == Sight::Skipped).count();
+        let again = (0..2000).filter(|&n| seen.look(psn(n)) == Sight::Again).count();
+        assert_eq!((filled, again), (1000, 2000));
+    }
+
+    #[test]
     fn memory_is_bounded_and_the_sum_stays() {
         let mut seen = Seen::starting(psn(0));
-        for n in 0..1000 {
+        for n in 0..2000 {
             seen.open(psn(n * 4), 2, true);
         }
-        assert_eq!(seen.never_seen(), 2000);
+        assert_eq!(seen.never_seen(), 4000);
         assert_eq!(seen.holes.as_ref().unwrap().holes.len(), MOST);
-        seen.trim(psn(WINDOW + 4000));
-        assert_eq!(seen.never_seen(), 2000);
-        seen.forget_below(psn(4000));
-        assert_eq!(seen.never_seen(), 2000);
+        seen.trim(psn(WINDOW + 8000));
+        assert_eq!(seen.never_seen(), 4000);
+        seen.forget_below(psn(8000));
+        assert_eq!(seen.never_seen(), 4000);
         assert_eq!(seen.holes.as_ref().unwrap().holes.len(), 0);
     }
 }

@@ -5,12 +5,16 @@ use rocetop_parsers::{Nanos, Psn};
 use super::hole::Hole;
 use super::log::Mark;
 use super::report::{Cause, Kind};
-use super::run::Asked;
+use super::run::{Asked, Timers};
 use super::{Ahead, Answer, Episode, Response, Story, Telling, Trouble};
 
 /// Answers that wait to be heeded: of more, the oldest are forgotten (chosen: more are out only where a responder asks
 /// again and again).
 const ASKED: usize = 4;
+
+/// An answer may take so many times as long as the longest that was seen, before it counts as lost (chosen: a queue that
+/// fills makes several times of a way).
+const LATE: u64 = 4;
 
 /// A NAK for a PSN further before the first one seen is no NAK for what was late or lost just then: a window's worth
 /// (chosen: 16 MB in 4 KiB packets).
@@ -23,6 +27,9 @@ impl Story {
         if !self.holes.is_empty() {
             let (psn, asked) = answer.wants();
             self.holes.iter_mut().for_each(|h| h.wanted(psn, asked));
+        }
+        if !self.trouble.is_none() && self.trouble.unheard.timeouts != 0 {
+            self.heard_first();
         }
         match answer {
             Answer::Ack(psn) | Answer::Response(Response { psn, .. })
@@ -54,6 +61,21 @@ impl Story {
         self.last_answer = mark;
     }
 
+    /// The first answer: they are seen here, so what was sent again before, after a silence, was a timer's.
+    #[cold]
+    fn heard_first(&mut self) {
+        let Timers { timeouts, stall, repeats, spacing } = std::mem::take(&mut self.trouble.unheard);
+        let trouble = &mut *self.trouble;
+        trouble.sums.timeouts += timeouts;
+        trouble.sums.stall = Nanos(trouble.sums.stall.0.saturating_add(stall.0));
+        let (time, tries) = trouble.spacing;
+        trouble.spacing = (Nanos(time.0.saturating_add(spacing.0.0)), tries + spacing.1);
+        trouble.causes.correct(Cause::Unknown, Cause::Timeout, repeats);
+        if std::mem::take(&mut trouble.run.unheard) {
+            (trouble.run.cause, trouble.run.asked_for) = (Cause::Timeout, true);
+        }
+    }
+
     /// An answer says what is known.
     #[cold]
     fn said_again(&mut self, psn: Psn, at: Nanos) {
@@ -76,9 +98,23 @@ impl Story {
         self.latency.rtt_range().map_or(self.trouble.least_trip, |(least, _)| least)
     }
 
-    /// Answers up to `psn` went by unseen.
-    pub(crate) fn answered_unseen(&mut self, psn: Psn) {
+    /// Whether an answer now comes too soon to be one to the timer's repeat: what was sent before was not lost. Ways
+    /// there and back vary with the load, and few may have been measured: where no way was nearly as long as the timer,
+    /// nothing was late by so much.
+    fn is_early(&self, now: Nanos) -> bool {
+        let run = &self.trouble.run;
+        let longest = self.latency.rtt_range().map_or(Nanos(0), |(_, longest)| longest).max(self.trouble.least_trip);
+        let likely = run.stalled.0 <= longest.0.saturating_mul(LATE);
+        likely && !run.named && now.since(run.latest.at).0 < self.least_trip().0 / 2
+    }
+
+    /// Answers up to `psn` went by unseen; `refused`: some of them asked for repeats.
+    pub(crate) fn answered_unseen(&mut self, psn: Psn, refused: bool) {
         self.latency.forget_before(psn);
+        if refused && !self.trouble.is_none() {
+            self.trouble.unheard = Timers::default();
+            self.trouble.run.open &= !std::mem::take(&mut self.trouble.run.unheard);
+        }
     }
 
     /// Everything up to `psn` has arrived.
@@ -157,8 +193,7 @@ impl Story {
             let kind = if psn - self.trouble.run.next >= 0 && lost {
                 self.trouble.sums.acks_lost += 1;
                 Kind::AckLost
-            } else if mark.at.since(self.trouble.run.latest.at).0 < self.least_trip().0 / 2 {
-                // Too soon to be an answer to the repeat.
+            } else if self.is_early(mark.at) {
                 Kind::EarlyTimeout
             } else {
                 Kind::RequestOrAckLost
@@ -175,6 +210,7 @@ impl Story {
             // More answers than repeats: one is for the first sending, so neither that nor its answer was lost.
             if self.trouble.run.answers == self.trouble.run.repeats + 1
                 && let Some(latest) = self.log.latest()
+                && !self.trouble.run.named
                 && latest.kind == Kind::RequestOrAckLost
                 && latest.from == self.trouble.run.start
             {

@@ -150,11 +150,12 @@ impl Hole {
     }
 
     /// A run of repeats that began with this packet comes to it.
-    pub(crate) fn reached(&mut self, begun: FrameNo, cause: Cause) {
-        if self.restart != begun {
-            self.restart = begun;
+    pub(crate) fn reached(&mut self, begun: Mark, cause: Cause) {
+        if self.restart != begun.frame {
+            self.restart = begun.frame;
             self.restarts = self.restarts.saturating_add(1);
-            if self.filled.is_none_or(|filled| begun <= filled.frame) {
+            // Of several files that are given in any order, the numbers of frames tell no time.
+            if self.filled.is_none_or(|filled| (begun.at, begun.frame) <= (filled.at, filled.frame)) {
                 self.cause = cause;
             }
         }
@@ -366,7 +367,7 @@ mod tests {
     fn hole(arrivals: &[u32], fate: Fate) -> Hole {
         let mut hole = Hole::new(Psn::new(0xff_fffe), 3, mark(10), false);
         hole.nak = Some(mark(11));
-        hole.reached(FrameNo::new(0, 20), Cause::Nak);
+        hole.reached(mark(20), Cause::Nak);
         for (frame, &psn) in (20..).zip(arrivals) {
             hole.arrive(Psn::new(psn), mark(frame), fate);
         }
@@ -422,6 +423,17 @@ mod tests {
         assert_eq!(later.outcome(true), in_order);
         later.wanted(Psn::new(1), false);
         assert_eq!(later.outcome(true), Outcome { lost_or_late: 3, ..Outcome::default() });
+    }
+
+    #[test]
+    fn the_order_of_files_tells_no_time() {
+        let mut hole = Hole::new(Psn::new(5), 1, mark(10), false);
+        // The ring of files began anew: the later packet stands in the first one.
+        hole.arrive(Psn::new(5), Mark { frame: FrameNo::new(1, 3), at: Nanos(20_000) }, Fate::Late);
+        hole.reached(Mark { frame: FrameNo::new(0, 7), at: Nanos(30_000) }, Cause::Timeout);
+        assert_eq!(hole.cause(), Some(Cause::Unknown));
+        hole.reached(Mark { frame: FrameNo::new(2, 1), at: Nanos(19_000) }, Cause::Nak);
+        assert_eq!(hole.cause(), Some(Cause::Nak));
     }
 
     #[test]
@@ -488,7 +500,7 @@ mod tests {
     #[test]
     fn what_had_been_seen_before_is_never_certain() {
         let mut hole = Hole::new(Psn::new(5), 1, mark(1), true);
-        hole.reached(FrameNo::new(0, 20), Cause::Nak);
+        hole.reached(mark(20), Cause::Nak);
         hole.arrive(Psn::new(5), mark(3), Fate::Repeated);
         assert_eq!(hole.outcome(true), Outcome { lost_or_late: 1, ..Outcome::default() });
     }

@@ -226,6 +226,11 @@ impl Latency {
         self.out.iter().find(|s| s.has(Sent::ACK_REQ)).map(|s| s.psn())
     }
 
+    /// How long that one has waited.
+    pub(crate) fn oldest_wait(&self, now: Nanos) -> Option<Nanos> {
+        self.out.iter().find(|s| s.has(Sent::ACK_REQ)).map(|s| s.age(now))
+    }
+
     /// How long the oldest packet from `psn` on that waits for an answer has waited; or the message that begins there
     /// and is not at its end. Nothing where neither is known.
     pub(crate) fn waited(&self, psn: Psn, now: Nanos) -> Nanos {

@@ -45,7 +45,7 @@ pub(crate) use self::owed::{Response, Standing};
 use self::progress::Progress;
 use self::rare::Rare;
 use self::report::Kind;
-use self::run::{Asked, Causes, Run};
+use self::run::{Asked, Causes, Run, Timers};
 pub(crate) use self::sizes::Part;
 use self::sizes::Sizes;
 pub(crate) use self::times::Times;
@@ -61,6 +61,14 @@ const NO_TIMER: Nanos = Nanos(20_000);
 /// A silence shorter than this is no timer's where a NAK is on its way: timers run from a millisecond (4.096 us x 2^8),
 /// and a NAK takes less but for the longest ways (chosen: half of that).
 const PATIENCE: Nanos = Nanos(500_000);
+
+/// After a shorter silence than this, what comes below the frontier is no timer's: 4.096 us x 2^5. Timers may be
+/// shorter, but are not where a NAK has time to come (chosen).
+const LEAST_TIMER: Nanos = Nanos(131_072);
+
+/// No way there and back is longer: the longest of a published RoCE path takes 30 ms. What comes later than this after
+/// the NAK that names it is a timer's, where no NAK was ever seen to be heeded.
+const LONGEST_WAY: Nanos = Nanos(40_000_000);
 
 /// What the stories of an engine share.
 pub(crate) struct Telling<'a> {
@@ -222,6 +230,8 @@ struct Trouble {
     spacing: (Nanos, u64),
     rnr_timer_us: Option<u32>,
     causes: Causes,
+    /// What a timer seems to have done before any answer was seen.
+    unheard: Timers,
     /// Holes that are too many.
     crowd: Crowd,
     sums: Sums,
@@ -284,6 +294,11 @@ impl Story {
     /// The highest MSN that the responder has told; `None` before it told any.
     pub(crate) fn msn(&self) -> Option<Psn> {
         self.progress.msn()
+    }
+
+    /// Whether an answer showed that `psn` had arrived.
+    pub(crate) fn has_acknowledged(&self, psn: Psn) -> bool {
+        self.acked.is_some_and(|acked| acked - psn >= 0)
     }
 
     /// What the AETH of an answer says of the responder.

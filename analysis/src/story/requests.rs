@@ -5,7 +5,8 @@ use rocetop_parsers::{Nanos, Psn};
 use super::hole::{Fate, Hole};
 use super::log::Mark;
 use super::report::{Cause, Kind};
-use super::{Ahead, Episode, NO_TIMER, Request, Sight, Story, Telling};
+use super::run::Asked;
+use super::{Ahead, Episode, LEAST_TIMER, NO_TIMER, Request, Sight, Story, Telling};
 
 impl Story {
     /// A request of the flow, after the first.
@@ -20,7 +21,7 @@ impl Story {
         } else if request.twin
             && request.sight == Sight::Again
             && self.hole_at(request.psn).is_none()
-            && !self.asks_for(request.psn, request.mark.at)
+            && !self.was_asked(request)
             && !self.trouble.run.sending
             && request.mark.at.since(self.last_request.at) < NO_TIMER
         {
@@ -80,7 +81,13 @@ impl Story {
     pub(super) fn leave(&mut self, next: Psn) -> bool {
         let run = self.trouble.run;
         self.trouble.sums.went_on += u64::from(run.goes_back());
-        if !run.sending || !run.asked_for || run.cause != Cause::Nak || run.is_long() || next - run.next <= 0 {
+        if !run.sending
+            || !run.asked_for
+            || run.cause != Cause::Nak
+            || !run.exact
+            || run.is_long()
+            || next - run.next <= 0
+        {
             return false;
         }
         self.trouble.sums.selective += 1;
@@ -95,17 +102,22 @@ impl Story {
         let Request { mark, psn, .. } = *request;
         self.crowd_disturbed(psn, telling);
         let asked = self.was_asked(request);
-        if self.trouble.run.sending && psn == self.trouble.run.next && !(asked && self.asks_for(psn, mark.at)) {
+        if self.trouble.run.sending && psn == self.trouble.run.next && !(asked && self.asks_for_anew(psn, mark.at)) {
             self.trouble.run.next = request.stamp.psn + 1;
             return self.trouble.run.fate();
         }
         let rest = request.sight == Sight::Rest && psn - self.last_end < 0;
-        if asked && self.asks_for(psn, mark.at) || rest || !self.goes_on(psn) && self.overdue(mark.at) {
+        let goes_on = self.goes_on(psn);
+        if asked && self.asks_for(psn, mark.at) || rest || !goes_on && self.overdue(mark.at) {
             // The rest of a READ, asked for again, is new itself.
             self.go_back(request, telling);
             return Fate::Repeated;
         }
-        let goes_on = self.goes_on(psn);
+        if !goes_on && !asked && !self.holes.is_empty() && self.quiet(mark.at) >= LEAST_TIMER {
+            // A run of a timer's, or what was late.
+            self.go_back(request, telling);
+            return self.trouble.run.fate();
+        }
         if goes_on || asked {
             self.trouble.lone = Some(*request);
             self.trouble.run.sending = goes_on;
@@ -169,6 +181,8 @@ impl Story {
         let ahead = self.goes_on(lone.psn);
         // Captures of several processors write what comes at once in any order.
         let ordered = lone.mark.at <= request.mark.at;
+        // What goes on where the run was, and was not asked for.
+        let resumes = request.psn == self.trouble.run.next && !self.asks_for(request.psn, request.mark.at);
         let ends = lone.sight == Sight::Again && !repeats;
         let fate = if ahead && (ends || repeats && request.psn - lone.psn > 0) {
             // Those between were lost again.
@@ -181,7 +195,7 @@ impl Story {
             // The sender went back, and what came first was lost again.
             self.go_back(&lone, telling);
             Fate::Repeated
-        } else if if ahead { request.psn == self.trouble.run.next && ordered } else { !repeats } {
+        } else if if ahead { resumes && ordered } else { !repeats } {
             Fate::Late
         } else {
             Fate::Unsure
@@ -218,6 +232,7 @@ impl Story {
         let cause = self.trouble.run.cause;
         self.trouble.causes.count(cause);
         self.trouble.run.repeats += 1;
+        self.trouble.unheard.repeats += u64::from(self.trouble.run.unheard);
         self.trouble.run.last = mark.at;
         self.log.repeated(self.trouble.run.told);
         if self.goes_on(psn) && psn != self.trouble.run.next {
@@ -256,7 +271,7 @@ impl Story {
             // A sender goes back to what it has no answer for: repeats before the first that is seen may have been
             // lost. A receiver that is not ready had accepted all that came before.
             if (run.start - hole.end() < 0 || !hole.is_whole()) && !(run.cause == Cause::Rnr && hole.is_whole()) {
-                hole.reached(run.begun.frame, run.cause);
+                hole.reached(run.begun, run.cause);
             }
         }
     }
@@ -270,15 +285,19 @@ impl Story {
 
     /// Whether the lone repeat before this packet was the network's copy, or the first of many.
     fn resolve_copy(&mut self, request: &Request, room: &mut u32) {
-        let Some(resume) = self.trouble.run.copy.take() else { return };
-        if request.psn == resume {
-            let run = self.trouble.run;
+        let run = self.trouble.run;
+        if run.copy.is_none() && !run.amid {
+            return;
+        }
+        (self.trouble.run.copy, self.trouble.run.amid) = (None, false);
+        let timed = run.copy.is_some() && run.timed || run.amid;
+        if run.copy == Some(request.psn) {
             self.doubled(run.start, &[run.begun], room);
             self.trouble.run.sending = false;
-        } else if request.sight == Sight::Again && request.psn == self.trouble.run.next && self.trouble.run.timed {
+        } else if request.sight == Sight::Again && request.psn == run.next && timed {
             // Of atomics, an answer behind one that was lost asks for them again after one round trip.
-            let cause = if self.trouble.run.atomic { Cause::ReadReissue } else { Cause::Timeout };
-            self.trouble.causes.correct(cause);
+            let cause = if run.atomic { Cause::ReadReissue } else { Cause::Timeout };
+            self.trouble.causes.correct(Cause::Unknown, cause, 1);
             self.trouble.sums.timeouts += u64::from(cause == Cause::Timeout);
             (self.trouble.run.cause, self.trouble.run.open) = (cause, true);
         }
@@ -308,6 +327,14 @@ impl Story {
     fn asks_for(&self, psn: Psn, now: Nanos) -> bool {
         let asked = self.asked.iter().any(|a| a.psn == psn && a.mark.at <= now);
         asked || self.trouble.beyond.is_some_and(|(asked, _)| asked == psn)
+    }
+
+    /// The same, of what the run under way has not come to: a NAK that is older than a timer's run was lost.
+    fn asks_for_anew(&self, psn: Psn, now: Nanos) -> bool {
+        let run = &self.trouble.run;
+        let older = |a: &Asked| a.psn == psn && a.mark.at <= run.begun.at;
+        let served = run.cause == Cause::Timeout && psn == run.next && self.asked.iter().any(older);
+        !served && self.asks_for(psn, now)
     }
 
     /// Whether `psn` lies in a hole that is not filled.

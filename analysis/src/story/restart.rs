@@ -5,7 +5,7 @@ use rocetop_parsers::{Nanos, Psn};
 use super::hole::Hole;
 use super::report::{Cause, Kind};
 use super::run::{Asked, Run};
-use super::{Episode, NO_TIMER, PATIENCE, Request, SHORTEST_TIMER, Sight, Story, Telling};
+use super::{Episode, LEAST_TIMER, LONGEST_WAY, NO_TIMER, PATIENCE, Request, SHORTEST_TIMER, Sight, Story, Telling};
 
 impl Story {
     /// The requester goes back to an earlier PSN: a run of repeats begins.
@@ -23,8 +23,8 @@ impl Story {
         run.follows =
             self.last_end == psn && self.holes.iter().any(|h| h.holds(psn - 1) && h.latest == self.last_request.at);
         self.explain(&mut run, request, again, telling);
-        run.open = matches!(run.cause, Cause::Timeout | Cause::ReadReissue);
-        run.patient = self.quiet(mark.at) >= PATIENCE;
+        run.open = matches!(run.cause, Cause::Timeout | Cause::ReadReissue) || run.unheard;
+        run.patient = self.quiet(mark.at) >= LEAST_TIMER || run.unheard;
         run.sending = true;
         run.tries = 1;
         if again && run.open {
@@ -65,8 +65,8 @@ impl Story {
                 run.told = self.log.add(episode, telling.room);
                 self.asked.clear();
             }
-            Some(asked) if !asked.rnr && psn - asked.psn >= 0 && (psn == asked.psn || !self.overdue(mark.at)) => {
-                run.cause = Cause::Nak;
+            Some(asked) if !asked.rnr && psn - asked.psn >= 0 && !self.is_unheeded(asked, request) => {
+                (run.cause, run.exact) = (Cause::Nak, psn == asked.psn);
                 self.heed(asked, request);
                 if let Some((_, place)) = self.trouble.late.take_if(|(late, _)| *late == asked.psn) {
                     // It came late and cost a repeat all the same.
@@ -108,20 +108,31 @@ impl Story {
             _ if mends.is_some() && !self.overdue(mark.at) && !self.was_served(request) => {
                 run.cause = if mends == Some(true) { Cause::Nak } else { self.trouble.run.cause };
             }
-            // Nobody who sees only one direction can tell who asked.
-            _ if !request.answered => {}
+            // Nobody who sees only one direction can tell who asked. An answer may show yet that both are seen.
+            _ if !request.answered => {
+                run.unheard = request.reliable && self.acked.is_none() && self.quiet(mark.at) >= NO_TIMER;
+                if run.unheard {
+                    run.stalled = self.quiet(mark.at);
+                    let since = again.then(|| mark.at.since(self.trouble.run.latest.at));
+                    self.trouble.unheard.ran_out(run.stalled, since);
+                }
+            }
             // Too soon for any timer. One such packet is a copy that the network made; several are a sender's.
             _ if self.too_soon(mark.at) && self.quiet(mark.at) < NO_TIMER && !again => {
-                run.copy = self.holes.is_empty().then_some(self.last_end)
+                run.copy = self.holes.is_empty().then_some(self.last_end);
+                run.amid = self.awaits(mark.at);
             }
             _ if request.atomic && self.may_be_implied(request) && !self.overdue(mark.at) => {
                 run.cause = Cause::ReadReissue;
                 self.holes.iter_mut().for_each(Hole::passed_over);
             }
-            _ if !run.timed => {}
+            _ if !run.timed => run.amid = self.awaits(mark.at),
+            // Of what a NAK had asked for, some comes late where the path does not keep the order.
+            _ if self.trouble.run.cause == Cause::Nak && self.quiet(mark.at) < LEAST_TIMER => {}
             _ => {
                 run.cause = Cause::Timeout;
-                stalled = Some(self.quiet(mark.at));
+                (run.stalled, run.named) = (self.quiet(mark.at), self.is_named(psn));
+                stalled = Some(run.stalled);
                 if again {
                     let since = mark.at.since(self.trouble.run.latest.at).0;
                     self.trouble.spacing.0 = Nanos(self.trouble.spacing.0.0.saturating_add(since));
@@ -139,6 +150,32 @@ impl Story {
             || run.cause == Cause::ReadReissue
             || self.asked.len() != before
             || beyond.is_some();
+    }
+
+    /// Whether so much time has passed since a NAK that it seems to have been lost, and a timer sends again.
+    fn is_unheeded(&self, asked: Asked, request: &Request) -> bool {
+        if request.psn != asked.psn {
+            return self.overdue(request.mark.at);
+        }
+        let way = self.latency.rtt_range().map_or(Nanos(0), |(_, max)| max);
+        let heeded = self.nak_times.reaction.max();
+        let longest = heeded.map_or(LONGEST_WAY.0, |Nanos(max)| PATIENCE.0.max(max.saturating_mul(8)));
+        self.quiet(request.mark.at).0 > longest.max(way.0.saturating_mul(3))
+    }
+
+    /// Whether a NAK had said that `psn` was missing, before a timer sends it again.
+    fn is_named(&self, psn: Psn) -> bool {
+        let (run, behind) = (&self.trouble.run, self.trouble.behind);
+        self.asked.iter().any(|a| !a.rnr && a.psn == psn)
+            || behind.is_some_and(|b| b.psn == psn)
+            || run.start == psn && (run.cause == Cause::Nak || run.named)
+    }
+
+    /// Whether a request has waited for its answer for so long that a timer may run out, though others are sent.
+    fn awaits(&self, now: Nanos) -> bool {
+        let way = self.latency.rtt_range().map(|(_, max)| max);
+        let longest = way.map_or(PATIENCE.0, |max| LEAST_TIMER.0.max(max.0.saturating_mul(4)));
+        self.latency.oldest_wait(now).is_some_and(|wait| wait.0 > longest)
     }
 
     /// Whether a READ or atomic is repeated because responses are missing; and at the responder's side, where none is:

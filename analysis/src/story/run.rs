@@ -7,6 +7,9 @@ use super::log::{Mark, Place};
 use super::report::Cause;
 use crate::event::FrameNo;
 
+/// So many repeats in one row are a sender's, whose first ones were lost, and no late packets (chosen).
+const MANY: u32 = 8;
+
 /// A sender has gone back and sends again what it had sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Run {
@@ -34,6 +37,12 @@ pub(crate) struct Run {
     pub(crate) asked_for: bool,
     /// It began after a silence that is long enough for the shortest timer.
     pub(crate) timed: bool,
+    /// A timer's: after how much silence.
+    pub(crate) stalled: Nanos,
+    /// A NAK had said that its first packet was missing.
+    pub(crate) named: bool,
+    /// It begins with the very packet that a NAK asked for: nothing of it was lost before.
+    pub(crate) exact: bool,
     /// It began after a silence that a timer may have ended, though a NAK is on its way.
     pub(crate) patient: bool,
     /// What came right before its first packet, and was that packet's predecessor, filled a hole.
@@ -48,8 +57,12 @@ pub(crate) struct Run {
     pub(crate) told: Option<Place>,
     /// How long the oldest request without an answer had waited when it began.
     pub(crate) waited: Nanos,
+    /// A timer's, if answers are seen here: none was yet.
+    pub(crate) unheard: bool,
     /// One repeat, too soon for any timer: where the flow goes on as if nothing had been, the network made it.
     pub(crate) copy: Option<Psn>,
+    /// It began amid other packets, and an answer is overdue: where it goes on, a timer ran out meanwhile.
+    pub(crate) amid: bool,
 }
 
 /// An answer that asks for a repeat, until that comes.
@@ -63,10 +76,10 @@ pub(crate) struct Asked {
 impl Run {
     /// What a skipped PSN is that comes in it.
     pub(crate) fn fate(&self) -> Fate {
-        match (self.asked_for, self.patient) {
-            (true, _) => Fate::Repeated,
-            (false, true) => Fate::Unsure,
-            (false, false) => Fate::Late,
+        match self.asked_for {
+            true => Fate::Repeated,
+            false if self.patient || self.repeats >= MANY => Fate::Unsure,
+            false => Fate::Late,
         }
     }
 
@@ -90,6 +103,28 @@ impl Run {
     }
 }
 
+/// What a timer did.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Timers {
+    /// Times that it ran out, the silence before, and the repeats that followed.
+    pub(crate) timeouts: u64,
+    pub(crate) stall: Nanos,
+    pub(crate) repeats: u64,
+    /// Time between two tries of the same request: the sum of all, and their number.
+    pub(crate) spacing: (Nanos, u64),
+}
+
+impl Timers {
+    /// It ran out after a silence of `stalled`, and `since` the try before.
+    pub(crate) fn ran_out(&mut self, stalled: Nanos, since: Option<Nanos>) {
+        self.timeouts += 1;
+        self.stall = Nanos(self.stall.0.saturating_add(stalled.0));
+        if let Some(since) = since {
+            self.spacing = (Nanos(self.spacing.0.0.saturating_add(since.0)), self.spacing.1 + 1);
+        }
+    }
+}
+
 /// Repeats by cause.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Causes([u64; 5]);
@@ -101,12 +136,14 @@ impl Causes {
         }
     }
 
-    /// One that was counted as unknown turned out to have a cause.
-    pub(crate) fn correct(&mut self, cause: Cause) {
-        if let Some(n) = self.0.get_mut(Cause::Unknown as usize) {
-            *n = n.saturating_sub(1);
+    /// So many that were counted under one cause had another.
+    pub(crate) fn correct(&mut self, from: Cause, to: Cause, many: u64) {
+        let Some(n) = self.0.get_mut(from as usize) else { return };
+        let many = many.min(*n);
+        *n -= many;
+        if let Some(n) = self.0.get_mut(to as usize) {
+            *n += many;
         }
-        self.count(cause);
     }
 
     pub(crate) fn of(&self, cause: Cause) -> u64 {
@@ -138,7 +175,7 @@ mod tests {
     fn a_correction_keeps_the_sum() {
         let mut causes = Causes::default();
         causes.count(Cause::Unknown);
-        causes.correct(Cause::Timeout);
+        causes.correct(Cause::Unknown, Cause::Timeout, 5);
         assert_eq!((causes.of(Cause::Unknown), causes.of(Cause::Timeout)), (0, 1));
     }
 }

@@ -13,4 +13,5 @@ mod patterns;
 mod places;
 mod sizes;
 mod spaces;
+mod timers;
 mod wild;

@@ -1,0 +1,219 @@
+//! What a timer sends again, and what only looks like it.
+
+use rocetop_analysis::Severity;
+use rocetop_analysis::story::StoryReport;
+use rocetop_analysis::story::report::{ByCause, Kind};
+use rocetop_parsers::facts::Flags;
+
+use crate::kit::*;
+
+const TIMER: u64 = 4_000_000;
+
+/// The two directions, as the tap at one end sees them.
+fn at_requester() -> (Way, Way) {
+    let (out, back) = connection();
+    (out, Way { ttl: 62, ..back })
+}
+
+fn at_responder() -> (Way, Way) {
+    let (out, back) = connection();
+    (Way { ttl: 62, ..out }, back)
+}
+
+/// The story of the only requests, all of one life.
+fn story(seen: &Seen) -> StoryReport {
+    assert!(seen.flows.iter().all(|f| f.epoch == 0), "{:?}", seen.flows);
+    let mut stories = seen.flows.iter().filter(|f| f.requests.packets != 0).filter_map(|f| f.story.clone());
+    let story = stories.next().unwrap();
+    assert!(stories.next().is_none());
+    story
+}
+
+fn timeout(repeats: u64) -> ByCause {
+    ByCause { timeout: repeats, ..ByCause::default() }
+}
+
+fn sends(tap: &mut Tap, out: Way, psns: impl IntoIterator<Item = u32>) {
+    for psn in psns {
+        tap.send(out, SEND_ONLY, psn);
+    }
+}
+
+#[test]
+fn the_first_window_is_a_timers_once_an_answer_comes() {
+    let (out, back) = at_requester();
+    for (tries, answers) in [(1, true), (3, true), (1, false)] {
+        let mut tap = Tap::default();
+        sends(&mut tap, out, 0..8);
+        for _ in 0..tries {
+            tap.wait(TIMER);
+            sends(&mut tap, out, 0..8);
+        }
+        if answers {
+            tap.ack(back, 7, 8);
+        }
+        let seen = tap.finish();
+        let told = story(&seen);
+        let by = told.retransmissions.by_cause;
+        if !answers {
+            assert_eq!((by, told.timeouts), (ByCause { unknown: 8, ..ByCause::default() }, 0));
+            continue;
+        }
+        assert_eq!((by, told.timeouts), (timeout(8 * tries), tries));
+        assert_eq!(told.timeout_ns, (tries > 1).then_some(2_097_152), "the largest power of two below 4 ms");
+        assert_eq!(told.episodes[0].kind, Kind::RequestOrAckLost);
+        assert_eq!(seen.found("RT003").severity, Severity::Warning);
+    }
+}
+
+#[test]
+fn a_refusal_that_nobody_could_place_asked_for_it() {
+    // Paired by their answers alone, and the first was a NAK.
+    let (out, back) = at_requester();
+    let (out, back) = (Way { sport: 50_001, ..out }, Way { sport: 50_002, ..back });
+    let mut tap = Tap::default();
+    sends(&mut tap, out, 5_000..5_008);
+    tap.nak(back, 5_000, 0).wait(TIMER);
+    sends(&mut tap, out, 5_000..5_008);
+    for n in 0..8 {
+        tap.ack(back, 5_000 + n, n + 1);
+    }
+    let told = story(&tap.finish());
+    assert_eq!(told.retransmissions.by_cause.timeout, 0, "{:?}", told.retransmissions);
+}
+
+#[test]
+fn lost_answers_begin_no_other_life() {
+    let (out, back) = at_responder();
+    let mut tap = Tap::default();
+    for n in 0..100 {
+        tap.send(out, SEND_ONLY, n).ack(back, n, n + 1);
+    }
+    tap.wait(TIMER);
+    for n in 0..100 {
+        tap.send(out, SEND_ONLY, n).ack(back, 99, 100);
+    }
+    let seen = tap.finish();
+    let told = story(&seen);
+    assert_eq!((told.retransmissions.by_cause, told.timeouts), (timeout(100), 1));
+    assert!(seen.findings.iter().all(|f| f.code != "RT045"));
+}
+
+#[test]
+fn what_was_never_acknowledged_begins_no_other_life() {
+    // The first packets were lost before the tap, and the NAK behind it.
+    let (out, back) = at_responder();
+    let mut tap = Tap::default();
+    sends(&mut tap, out, 33..80);
+    tap.nak(back, 0, 0).wait(TIMER);
+    for n in 0..80 {
+        tap.send(out, SEND_ONLY, n).ack(back, n, n + 1);
+    }
+    assert_eq!(story(&tap.finish()).retransmissions.total, 47);
+}
+
+#[test]
+fn a_repeat_that_was_lost_too_makes_no_timer_early() {
+    let (out, back) = at_requester();
+    let mut tap = Tap::default();
+    // A way there and back of 50 us.
+    for n in 0..4 {
+        tap.send(out, SEND_ONLY, n).wait(40_000).ack(back, n, n + 1);
+    }
+    sends(&mut tap, out, 4..10);
+    tap.nak(back, 4, 4);
+    sends(&mut tap, out, 4..10);
+    tap.wait(67_000_000);
+    // Its answer comes after 10 us, sooner than any before.
+    for n in 4..10 {
+        tap.send(out, SEND_ONLY, n).ack(back, n, n + 1);
+    }
+    let seen = tap.finish();
+    let told = story(&seen);
+    assert_eq!(told.timeouts, 1);
+    assert!(told.episodes.iter().all(|e| e.kind != Kind::EarlyTimeout), "{:?}", told.episodes);
+    assert!(seen.codes(Severity::Warning).contains(&"RT003"));
+    assert!(!seen.codes(Severity::Info).contains(&"RT011"));
+}
+
+#[test]
+fn a_timer_that_comes_to_what_a_lost_nak_asked_for_is_a_timer() {
+    let (out, back) = at_responder();
+    let mut tap = Tap::default();
+    sends(&mut tap, out, [0, 1, 2, 4, 5, 6]);
+    tap.nak(back, 3, 3).wait(67_000_000);
+    sends(&mut tap, out, 0..7);
+    tap.ack(back, 6, 7);
+    let told = story(&tap.finish());
+    assert_eq!((told.retransmissions.by_cause, told.timeouts), (timeout(6), 1));
+    assert_eq!((told.lost_or_late + told.lost_before_tap, told.nak_reaction_ns.count), (1, 0));
+}
+
+#[test]
+fn a_timer_that_begins_there_is_a_timer() {
+    let (out, back) = at_responder();
+    for (wait, nak) in [(67_000_000, false), (30_000_000, true)] {
+        let mut tap = Tap::default();
+        sends(&mut tap, out, [0, 1, 2, 4, 5, 6]);
+        tap.nak(back, 3, 3).wait(wait);
+        sends(&mut tap, out, 3..7);
+        tap.ack(back, 6, 7);
+        let by = story(&tap.finish()).retransmissions.by_cause;
+        // 30 ms are a long way there and back, too.
+        assert_eq!((by.nak, by.timeout), if nak { (3, 0) } else { (0, 3) }, "{wait}");
+    }
+}
+
+#[test]
+fn a_timer_runs_out_amid_sending() {
+    let (out, back) = at_requester();
+    for (waited, timer) in [(600, true), (20, false)] {
+        let mut tap = Tap::default();
+        let asks = |tap: &mut Tap, psn| {
+            let mut facts = Tap::facts(out, SEND_ONLY, psn);
+            facts.flags = facts.flags.with(Flags::ACK_REQ);
+            tap.facts_at(out, facts);
+            // A packet a microsecond.
+            tap.now -= 9_000;
+        };
+        for n in 0..4 {
+            asks(&mut tap, n);
+            tap.ack(back, n, n + 1);
+        }
+        (4..4 + waited).for_each(|n| asks(&mut tap, n));
+        (4..10).for_each(|n| asks(&mut tap, n));
+        tap.ack(back, 3 + waited, 4 + waited);
+        let told = story(&tap.finish());
+        let expected = if timer { timeout(6) } else { ByCause { unknown: 6, ..ByCause::default() } };
+        assert_eq!((told.retransmissions.by_cause, told.timeouts), (expected, u64::from(timer)), "{waited}");
+    }
+}
+
+#[test]
+fn a_run_whose_first_packets_were_lost_fills_holes_with_nothing_late() {
+    let (out, back) = at_responder();
+    let mut tap = Tap::default();
+    sends(&mut tap, out, (0..11).chain([13]));
+    tap.nak(back, 11, 11);
+    sends(&mut tap, out, 14..21);
+    // The NAK's repeats are lost but for the first; what follows is lost in part.
+    sends(&mut tap, out, [11, 21].into_iter().chain(23..31));
+    tap.wait(300_000);
+    sends(&mut tap, out, 15..31);
+    let told = story(&tap.finish());
+    assert_eq!(told.reordered, 0, "{:?}", told.episodes);
+}
+
+#[test]
+fn the_repeat_of_a_run_that_a_nak_asked_for_is_no_networks_copy() {
+    let (out, back) = at_responder();
+    let mut tap = Tap::default();
+    sends(&mut tap, out, [50, 51, 52, 54]);
+    tap.nak(back, 53, 53);
+    // The sender goes back to 53, and only the last of its repeats arrives.
+    tap.send(out, SEND_ONLY, 55);
+    tap.now -= 9_900;
+    sends(&mut tap, out, [55, 56, 57]);
+    let told = story(&tap.finish());
+    assert_eq!((told.duplicated_by_network, told.retransmissions.by_cause.nak), (0, 1), "{:?}", told.episodes);
+}
