@@ -329,6 +329,24 @@ fn what_happened_is_told_where_one_looks_first() {
     assert_eq!(sum(&played["flows"], |flow| &flow["cnps"]), sent);
 }
 
+/// A tap on one of two ways does not see what goes the other, and calls none of it lost.
+#[test]
+fn what_goes_another_way_is_not_lost() {
+    let folder = Folder::new();
+    let text =
+        b"[fabric]\nshape = \"clos2\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\n[routing]\nname = \"spray\"\n\
+        [[traffic]]\nkind = \"flow\"\nfrom = 0\nto = 2\nbytes = \"400 kB\"\n";
+    let path = folder.file("spray.toml", text);
+    let files = ["h0", "t1s0-t2s0"].map(|link| (link, folder.file(link, b"")));
+    let taps = files.each_ref().map(|(link, file)| format!("--pcap={link}={file}"));
+    let played = report(&["simulate", "--json", &path, &taps[0], &taps[1]]);
+    assert_eq!((&played["totals"]["drops"], &played["totals"]["broken"]), (&0.into(), &0.into()));
+    let found = report(&["analyze", "--taps", "--json", &files[0].1, &files[1].1]);
+    assert_eq!((&found["taps"][0]["lost"], &found["taps"][1]["lost"]), (&Value::Null, &0.into()), "{}", found["taps"]);
+    let ran = Ran::of(&mut rocetop(&["analyze", "--taps", &files[0].1, &files[1].1]));
+    assert!(ran.out.contains("Nothing is called lost: many packets went past one of the taps."), "{}", ran.out);
+}
+
 /// Frames that nobody waits for are on both sides of a cable when a run ends.
 #[test]
 fn nothing_on_its_way_is_called_lost() {

@@ -10,8 +10,9 @@
 //! 30 ms, repeats come every 10 ms or so.
 //!
 //! # How it decides
-//! By answers to a repeat that come sooner than the round trip takes, and by one answer more than there were repeats.
-//! Round trips are measured from a request that asks for an acknowledgement to that.
+//! By answers that come in less than half the shortest round trip after a repeat, where the silence before it was at
+//! most four times the longest and no NAK had named the packet; and by one answer more than there were repeats. Round
+//! trips are measured from a request that asks for an acknowledgement to that.
 //!
 //! # What could fool it
 //! At the responder's end it looks like lost answers, and is not reported. A path whose delay varies a lot has such

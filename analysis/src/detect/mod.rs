@@ -325,7 +325,7 @@ mod tests {
                 "What to do next",
                 "References",
             ] {
-                assert!(page.iter().any(|line| line.contains(part)), "{}: {part}", rule.code);
+                assert!(page.iter().any(|line| line.strip_prefix("# ") == Some(part)), "{}: {part}", rule.code);
             }
         }
     }

@@ -32,8 +32,8 @@
 //! the NIC's acceptance of disorder.
 //!
 //! # References
-//! IBTA Volume 1, 9.7.5.2 (NAK codes), 9.8 (unreliable service). The Linux kernel's Documentation/networking/scaling.rst
-//! (RSS: which packets share a receive queue).
+//! IBTA Volume 1, 9.7.5.2 (NAK codes), 9.8 (unreliable service). The Linux kernel's
+//! Documentation/networking/scaling.rst (RSS: which packets share a receive queue).
 
 use super::kit::{Digest, count, counted, finding, near, road};
 use super::{Case, Evidence, Finding, Judge, Rule, Severity};
@@ -131,8 +131,8 @@ fn advised(story: &StoryReport, told: Option<&Told>, usual: &str) -> String {
         );
     }
     let advice = if told.is_some_and(|told| told.overtaken == Some(0)) {
-        "No packet overtook another between the taps, so it is not the network there. What looks late may be a repeat of \
-         what was lost, or came so to the first tap."
+        "No packet overtook another between the taps, so it is not the network there. What looks late may be a \
+         repeat of what was lost, or came so to the first tap."
     } else {
         usual
     };

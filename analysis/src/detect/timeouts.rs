@@ -18,7 +18,7 @@
 //! "Waited" is how long the oldest request had had no answer when its timer ran out for the first time: that is the
 //! timer's length, or somewhat more. What was sent behind that request makes the stall shorter than the wait.
 //!
-//! //! # What could fool it
+//! # What could fool it
 //! A capture that misses NAKs: the repeats that they asked for then look like a timer's.
 //!
 //! # What to do next
@@ -98,9 +98,9 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
             && let (Some(from), Some(to)) = (longest.frames.first(), longest.frames.last())
         {
             evidence = evidence
-                .with("longest_stall_ns", longest.last_ns.saturating_sub(longest.first_ns))
-                .with("longest_stall_repeats", longest.repeats)
-                .with("longest_stall_frames", format!("{from} to {to}"));
+                .with("longest_recovery_ns", longest.last_ns.saturating_sub(longest.first_ns))
+                .with("longest_recovery_repeats", longest.repeats)
+                .with("longest_recovery_frames", format!("{from} to {to}"));
         }
         let between = match told.map(|told| (told.requests, told.answers)) {
             Some((0, Some(0))) => "Nothing was lost between the taps: it was late, or lost outside of them.".to_owned(),
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(found.title, "2 timeouts in a row, stalled 134 ms: 10.9.1.1 -> 10.9.2.1 qp 20");
         assert_eq!(found.severity, Severity::Warning);
         assert!(found.evidence.0.contains(&("timeout_exponent", Value::Number(14))));
-        assert!(found.evidence.0.contains(&("longest_stall_frames", Value::Text("3 to 5".into()))));
+        assert!(found.evidence.0.contains(&("longest_recovery_frames", Value::Text("3 to 5".into()))));
         assert_eq!(
             found.advice,
             "Find what was lost or late at these times, on both ways. Do not shorten the timeout: up to 2 ran out in a \

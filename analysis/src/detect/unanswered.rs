@@ -41,7 +41,7 @@ pub(super) const RULE: Rule = Rule {
 
 /// A requester may wait for up to four times its timeout (IBTA 9.7.6.1.3).
 const LONGEST_WAIT: u64 = 4;
-/// Fewer retries are nothing unusual when the capture ends then.
+/// Fewer retries are nothing unusual when the capture ends then (chosen: one loss makes one, a bad path two).
 const RETRIES: u32 = 3;
 
 fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {

@@ -23,8 +23,8 @@ impl Flow {
         traits.has(Traits::REQUEST | Traits::STARTS) && packet.facts.psn != self.counters.next_psn
     }
 
-    /// Whether such a request may begin another life: after a silence or at the first PSN, behind what was acknowledged, or
-    /// ahead where all was. Returns the MSN that would show it.
+    /// Whether such a request may begin another life: after a silence or at the first PSN, behind what was
+    /// acknowledged, or ahead where all was. Returns the MSN that would show it.
     pub(crate) fn jumps(&self, packet: &Packet) -> Option<Psn> {
         let facts = &packet.facts;
         let c = &self.counters;

@@ -12,9 +12,9 @@ use super::{Ahead, Answer, Episode, Response, Story, Telling, Trouble};
 /// again and again).
 const ASKED: usize = 4;
 
-/// An answer may take so many times as long as the longest that was seen, before it counts as lost (chosen: a queue that
-/// fills makes several times of a way).
-const LATE: u64 = 4;
+/// A timer that ran for more than so many times the longest way was not early (chosen: a queue that fills makes several
+/// times of a way, and few ways may have been measured).
+pub(super) const LATE: u64 = 4;
 
 /// A NAK for a PSN further before the first one seen is no NAK for what was late or lost just then: a window's worth
 /// (chosen: 16 MB in 4 KiB packets).
@@ -99,8 +99,9 @@ impl Story {
     }
 
     /// Whether an answer now comes too soon to be one to the timer's repeat: what was sent before was not lost. Ways
-    /// there and back vary with the load, and few may have been measured: where no way was nearly as long as the timer,
-    /// nothing was late by so much.
+    /// there and back vary with the load, and few may have been measured: where the silence was several times the
+    /// longest, nothing was late by so much. An answer to the repeat takes a way there and back; half of the shortest
+    /// is surely less.
     fn is_early(&self, now: Nanos) -> bool {
         let run = &self.trouble.run;
         let longest = self.latency.rtt_range().map_or(Nanos(0), |(_, longest)| longest).max(self.trouble.least_trip);

@@ -108,8 +108,8 @@ impl Story {
             rnr_waits: self.trouble.sums.rnr_waits,
             rnr_unresolved: self.asked.back().is_some_and(|a| a.rnr),
             stall_ns: self.trouble.sums.stall.0,
-            quiet_ns: self.quiet.0.0,
-            quiet_before: (self.quiet.0 != Nanos(0)).then(|| frame(self.quiet.1)),
+            silence_ns: self.quiet.0.0,
+            silence_before: (self.quiet.0 != Nanos(0)).then(|| frame(self.quiet.1)),
             most_in_flight: around.most_in_flight,
             goodput_mbps: around.goodput_mbps,
             messages_completed: self.progress.completed(),
@@ -236,11 +236,13 @@ fn near(evidence: &NearEvidence) -> Near {
         (Some(1..), Some(1..)) => return Near::Between,
         _ => {}
     }
+    // By a clear majority (chosen): a capture may miss the packet that a NAK is about, or see what is lost right behind it.
+    const MORE: u64 = 3;
     let (before, behind) = (evidence.naks_for_unseen, evidence.naks_for_seen);
     match (before, behind) {
         (0, 0) => Near::Unknown,
-        _ if before >= 3 * behind => Near::Dst,
-        _ if behind >= 3 * before => Near::Src,
+        _ if before >= MORE * behind => Near::Dst,
+        _ if behind >= MORE * before => Near::Src,
         _ => Near::Between,
     }
 }

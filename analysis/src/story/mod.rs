@@ -50,7 +50,8 @@ pub(crate) use self::sizes::Part;
 use self::sizes::Sizes;
 pub(crate) use self::times::Times;
 
-/// Holes that are told apart at once; of more, the oldest is judged as it stands, if anything was heard of it.
+/// Holes that are told apart at once; of more, the oldest is judged as it stands, if anything was heard of it
+/// (chosen: a queue that overflows drops in rows, and each row is one).
 const HOLES: usize = 64;
 /// The shortest timer: 4.096 us x 2^1, as 0 means none (IBTA 9.7.6.1.3).
 const SHORTEST_TIMER: Nanos = Nanos(8_192);
@@ -66,9 +67,15 @@ const PATIENCE: Nanos = Nanos(500_000);
 /// shorter, but are not where a NAK has time to come (chosen).
 const LEAST_TIMER: Nanos = Nanos(131_072);
 
-/// No way there and back is longer: the longest of a published RoCE path takes 30 ms. What comes later than this after
+/// No way there and back is longer: the longest RoCE path that is published, 3,000 km, takes 30 ms at the speed of
+/// light in fibre (chosen: a third more). What comes later than this after
 /// the NAK that names it is a timer's, where no NAK was ever seen to be heeded.
 const LONGEST_WAY: Nanos = Nanos(40_000_000);
+
+/// A NAK is heeded within so many times what others took, and answered within so many ways, unless it was lost (chosen:
+/// hosts and queues that are busy take several times as long, timers a multiple of that).
+const HEEDED: u64 = 8;
+const WAYS: u64 = 3;
 
 /// What the stories of an engine share.
 pub(crate) struct Telling<'a> {
@@ -327,11 +334,15 @@ impl Story {
     /// Whether so much time has passed that only a timer can have done it, though a NAK is on its way. The way there
     /// and back that is seen at the responder's end is not the one that a NAK and what it asks for take.
     fn overdue(&self, now: Nanos) -> bool {
-        let way = self.latency.rtt_range().map_or(Nanos(0), |(_, max)| max);
         // The shortest: a NAK that was lost on its way is heeded by the timer, as it seems.
         let heeded = self.nak_times.reaction.min().unwrap_or_default();
-        let longest = PATIENCE.0.max(heeded.0.saturating_mul(8)).max(way.0.saturating_mul(3));
-        self.quiet(now).0 > longest
+        self.quiet(now) > self.patience(heeded)
+    }
+
+    /// How long it takes at most until a NAK is heeded, where others were within that time.
+    fn patience(&self, heeded: Nanos) -> Nanos {
+        let way = self.latency.rtt_range().map_or(Nanos(0), |(_, max)| max);
+        Nanos(PATIENCE.0.max(heeded.0.saturating_mul(HEEDED)).max(way.0.saturating_mul(WAYS)))
     }
 
     /// Judges the holes that were mended long enough ago, and the oldest of too many.

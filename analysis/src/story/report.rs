@@ -152,7 +152,6 @@ pub struct EpisodeReport {
     pub repeats: u64,
     /// Of timeouts: how long the oldest request without an answer had waited, since it was first sent, when the timer
     /// ran out for the first time. `None` where it was not seen.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub waited_ns: Option<u64>,
 }
 
@@ -181,8 +180,8 @@ pub struct StoryReport {
     pub lost_after_tap: u64,
     pub lost_or_late: u64,
     pub reordered: u64,
-    /// Of those, the ones stamped before the packet that came ahead of them in the capture: by their stamps they were in
-    /// order, so that the disorder may be the capturing host's.
+    /// Of those, the ones stamped before the packet that came ahead of them in the capture: by their stamps they were
+    /// in order, so that the disorder may be the capturing host's.
     pub in_order_by_stamp: u64,
     pub duplicated_by_network: u64,
     pub lost_acks: u64,
@@ -203,9 +202,9 @@ pub struct StoryReport {
     pub rnr_unresolved: bool,
     pub stall_ns: u64,
     /// The longest time before a request in which neither a request of this flow nor an answer to one came by.
-    pub quiet_ns: u64,
+    pub silence_ns: u64,
     /// That request; `None` where no time passed before any.
-    pub quiet_before: Option<FrameRef>,
+    pub silence_before: Option<FrameRef>,
     /// Most request PSNs that were out without an answer.
     pub most_in_flight: u32,
     /// Payload of the requests without repeats (of a READ what it asks for) over the time from the first packet to the

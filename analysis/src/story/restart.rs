@@ -2,6 +2,7 @@
 
 use rocetop_parsers::{Nanos, Psn};
 
+use super::answers::LATE;
 use super::hole::Hole;
 use super::report::{Cause, Kind};
 use super::run::{Asked, Run};
@@ -157,10 +158,9 @@ impl Story {
         if request.psn != asked.psn {
             return self.overdue(request.mark.at);
         }
-        let way = self.latency.rtt_range().map_or(Nanos(0), |(_, max)| max);
         let heeded = self.nak_times.reaction.max();
-        let longest = heeded.map_or(LONGEST_WAY.0, |Nanos(max)| PATIENCE.0.max(max.saturating_mul(8)));
-        self.quiet(request.mark.at).0 > longest.max(way.0.saturating_mul(3))
+        let longest = heeded.map_or_else(|| self.patience(Nanos(0)).max(LONGEST_WAY), |max| self.patience(max));
+        self.quiet(request.mark.at) > longest
     }
 
     /// Whether a NAK had said that `psn` was missing, before a timer sends it again.
@@ -174,7 +174,7 @@ impl Story {
     /// Whether a request has waited for its answer for so long that a timer may run out, though others are sent.
     fn awaits(&self, now: Nanos) -> bool {
         let way = self.latency.rtt_range().map(|(_, max)| max);
-        let longest = way.map_or(PATIENCE.0, |max| LEAST_TIMER.0.max(max.0.saturating_mul(4)));
+        let longest = way.map_or(PATIENCE.0, |max| LEAST_TIMER.0.max(max.0.saturating_mul(LATE)));
         self.latency.oldest_wait(now).is_some_and(|wait| wait.0 > longest)
     }
 
@@ -200,7 +200,8 @@ impl Story {
         run.cause == Cause::Nak && run.start == psn && run.repeats == 0 && run.next - run.start > 0
     }
 
-    /// Whether an answer behind the lost one may have told of it (IBTA 9.7.5.1.1: an implied NAK). Of one response
+    /// Whether an answer behind the lost one may have told of it (an implied NAK; mlx5
+    /// counts `implied_nak_seq_err`). Of one response
     /// where nothing behind it was ever answered, only a timer tells.
     fn may_be_implied(&self, request: &Request) -> bool {
         request.psn != request.stamp.psn || self.acked.is_some_and(|acked| acked - request.psn > 0)

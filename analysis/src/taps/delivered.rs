@@ -12,7 +12,8 @@ use super::pair::Pair;
 use super::sight::{Kind, Sight};
 use super::window::{NEAR, Window};
 
-/// PSNs behind the first request seen that may still be acknowledged: in flight when the capture began.
+/// PSNs behind the first request seen that may still be acknowledged: in flight when the capture began
+/// (chosen: 64 MB of 4 KiB packets, what a 400G path of more than a millisecond holds).
 const IN_FLIGHT: i32 = 1 << 14;
 /// The least that a packet of a response carries, all but the last (IBTA 9.4.1).
 const LEAST_MTU: u32 = 256;
@@ -72,7 +73,8 @@ impl Pair {
     }
 
     /// Whether a packet that one tap alone saw arrived: a request that was acknowledged, a response that the requester
-    /// did not ask for again though it had later ones (IBTA 9.7.5.2.8: out of order, it has to).
+    /// did not ask for again though it had later ones (out of order, it has to: mlx5
+    /// counts `implied_nak_seq_err`).
     pub(super) fn was_delivered(window: &Window, sight: &Sight) -> bool {
         let proof = match sight.kind {
             Kind::Response => window.answered,

@@ -34,7 +34,8 @@ impl Gaps {
     }
 }
 
-/// A direction tells by itself with so many packets; of fewer, all between the two taps tell.
+/// A direction tells by itself with so many packets; of fewer, all between the two taps tell (chosen: twice
+/// the share that is many).
 const TELL: u64 = 64;
 /// One in so many is many: a capture that keeps up misses far fewer, and of two ways each takes its share.
 const MANY: u64 = 32;

@@ -5,9 +5,9 @@
 //! are apart and know nothing of this.
 //!
 //! A packet is known again by its flow, its kind, its PSN and what its AETH says, and of several copies as many went
-//! through as both taps saw: no clock has a say in how many were lost. Where a sender repeats and one copy is missing,
-//! the copy whose delay is like that of the packets around it went through. Only changes of the difference of both
-//! clocks count there, never the clocks.
+//! through as both taps saw. Where a sender repeats and one copy is missing, the copy whose delay is like that of the
+//! packets around it went through: only changes of the difference of both clocks count there. The clocks themselves
+//! tell only what the other capture covers, at its beginning and its end.
 //!
 //! A loss looks the same as a frame that a capture missed, or that went another way. Where the transport tells (a
 //! request that was acknowledged without ever being repeated), it is counted as missed. Where many packets go past a

@@ -1,6 +1,7 @@
 //! READ requests that ask for the rest of an earlier one.
 //!
-//! A requester that lacks a response asks again from there (IBTA 9.7.5.2.8), by a request with a PSN of its own. When
+//! A requester that lacks a response asks again from there (mlx5 counts
+//! `implied_nak_seq_err`), by a request with a PSN of its own. When
 //! that one is lost, another one asks for the rest, or for less of it: what is answered says nothing of the lost one.
 
 use std::collections::VecDeque;

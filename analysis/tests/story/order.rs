@@ -328,5 +328,5 @@ fn the_longest_silence_is_the_one_before_a_request() {
     tap.add(2_600, ack(101));
     tap.add(2_900, Tap::facts(out, 0x0a, 102));
     let story = requests(&tap.finish()).story.clone().unwrap();
-    assert_eq!((story.quiet_ns, story.quiet_before), (600, Some(FrameRef::Place(3))));
+    assert_eq!((story.silence_ns, story.silence_before), (600, Some(FrameRef::Place(3))));
 }

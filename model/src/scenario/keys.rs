@@ -83,6 +83,7 @@ mod tests {
         assert_eq!(missing, [""; 0], "{table} {name}");
     }
 
+    /// The other tables' keys are read one by one, and no list of them is to be had here.
     #[test]
     fn no_setting_is_forgotten() {
         let settings = Settings::default();

@@ -26,8 +26,8 @@ use crate::source::CaptureSummary;
     by equal ports   both use one UDP source port that no other flow uses\n  \
     by source QP     datagrams name the queue pair that sent them\n\n\
     Exit codes: 0 analysed, 1 findings as bad as --fail-on or worse, 2 usage or I/O error, \
-    3 a capture is cut or corrupt and was analysed as far as it goes (whatever was found). A selection or a filter that \
-    nothing fits is said on standard error and ends with 0: nothing went wrong.")]
+    3 a capture is cut or corrupt and was analysed as far as it goes (whatever was found). A selection or a filter \
+    that nothing fits is said on standard error and ends with 0: nothing went wrong.")]
 pub struct Args {
     /// Each FILE is a vantage point of its own: tell what was lost between them, and the delays
     #[arg(long, conflicts_with_all = ["threads", "flow", "write"])]

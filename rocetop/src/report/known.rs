@@ -15,7 +15,7 @@ pub(super) const NEEDS_TIMES: [&str; 9] = [
     "/story/rtt_ns",
     "/story/timeout_ns",
     "/story/stall_ns",
-    "/story/quiet_ns",
+    "/story/silence_ns",
 ];
 
 /// Whether no frame of these captures has a time.

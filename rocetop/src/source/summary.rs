@@ -30,8 +30,8 @@ pub struct CaptureSummary {
     /// The latest time stamp.
     #[serde(serialize_with = "nanos")]
     pub last_ns: Option<Nanos>,
-    /// Frames with an earlier stamp than the frame ahead of them, in the order of the file. A host that takes packets from
-    /// several receive queues writes them so; it need not be the order of the wire.
+    /// Frames with an earlier stamp than the frame ahead of them, in the order of the file. A host that takes
+    /// packets from several receive queues writes them so; it need not be the order of the wire.
     pub stamped_back: u64,
     /// Whether it was read to an end that is its own.
     pub complete: bool,

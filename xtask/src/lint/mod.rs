@@ -16,6 +16,7 @@ type Check = fn(&Path) -> Result<Vec<String>>;
 
 const CHECKS: &[(&str, Check)] = &[
     ("files stay under 500 lines", source::length),
+    ("lines stay within 120 letters", source::width),
     ("no unfinished marks", source::marks),
     ("who may use whom", walls::check),
     ("one dependency table", dependencies::check),

@@ -8,6 +8,8 @@ use crate::sh;
 
 /// A file has fewer lines than this.
 const LIMIT: usize = 500;
+/// A line has no more letters: rustfmt leaves comments and texts as they are.
+const WIDTH: usize = 120;
 
 /// What must not stand in a source file. Written in two parts, so that this file does not break its own rule.
 const MARKS: &[(&str, &str)] = &[
@@ -21,6 +23,13 @@ pub(super) fn length(root: &Path) -> Result<Vec<String>> {
     each(root, |name, text| {
         let lines = text.lines().count();
         (lines >= LIMIT).then(|| format!("{name}: {lines} lines; split it by subject")).into_iter().collect()
+    })
+}
+
+pub(super) fn width(root: &Path) -> Result<Vec<String>> {
+    each(root, |name, text| {
+        let wide = (1..).zip(text.lines()).filter(|(_, line)| line.chars().count() > WIDTH);
+        wide.map(|(number, _)| format!("{name}:{number}: longer than {WIDTH} letters; wrap it")).collect()
     })
 }
 
@@ -70,15 +79,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_long_files_and_marks() {
+    fn finds_long_files_wide_lines_and_marks() {
         let folder = std::env::temp_dir().join(format!("xtask-source-{}", std::process::id()));
         std::fs::create_dir_all(folder.join("deep")).unwrap();
         std::fs::write(folder.join("deep/long.rs"), "\n".repeat(LIMIT)).unwrap();
         std::fs::write(folder.join("short.rs"), format!("{}fn f() {{ {}() }}\n", "\n".repeat(9), MARKS[0].0)).unwrap();
-        let long = length(&folder).unwrap();
+        std::fs::write(folder.join("wide.rs"), format!("{0}\n{0}-\n", "-".repeat(WIDTH))).unwrap();
+        let (long, wide) = (length(&folder).unwrap(), width(&folder).unwrap());
         let marked = marks(&folder).unwrap();
         std::fs::remove_dir_all(&folder).unwrap();
         assert_eq!(long, ["deep/long.rs: 500 lines; split it by subject"]);
+        assert_eq!(wide, ["wide.rs:2: longer than 120 letters; wrap it"]);
         assert!(marked.len() == 1 && marked[0].starts_with("short.rs:10:"), "{marked:?}");
     }
 }

@@ -45,8 +45,8 @@ const PROOF: u32 = 16;
 /// the network's, whose responder answers each.
 pub(super) const LEAST: u32 = 4;
 /// Doubles come after the same time where the shortest and the longest are no further apart than this part of it: the
-/// queue before a mirror port varies. A clock that counts microseconds is allowed for ([`TICK`]) (Chosen: the wait of a
-/// sender that goes back spreads from a round trip to a timeout, which is many times that.).
+/// queue before a mirror port varies. A clock that counts microseconds is allowed for ([`TICK`]) (chosen: the wait of a
+/// sender that goes back spreads from a round trip to a timeout, which is many times that).
 const STEADY: u64 = 4;
 /// The coarsest clock that captures usually have: classic pcap counts microseconds.
 const TICK: Nanos = Nanos(1_000);

@@ -246,7 +246,7 @@ const LONG: u64 = 100;
 
 /// The longest time without a packet before a request of a flow, where that is long against its usual pace.
 pub(super) fn silence(flow: &FlowReport) -> Option<u64> {
-    let quiet = flow.story.as_ref()?.quiet_ns;
+    let quiet = flow.story.as_ref()?.silence_ns;
     let others = flow.requests.packets.checked_sub(2).filter(|&n| n != 0)?;
     let usual = flow.last_ns.saturating_sub(flow.first_ns).saturating_sub(quiet) / others;
     (quiet >= SILENCE && quiet >= usual.saturating_mul(LONG)).then_some(quiet)
@@ -255,8 +255,8 @@ pub(super) fn silence(flow: &FlowReport) -> Option<u64> {
 /// The longest time without a packet before a request of a flow, and that request.
 pub(super) fn silent(flow: &FlowReport, files: &Files<'_>) -> Option<String> {
     let story = flow.story.as_ref()?;
-    let frame = story.quiet_before.as_ref()?;
-    Some(format!("{} at most, before frame {}", duration(story.quiet_ns), files.place(frame)))
+    let frame = story.silence_before.as_ref()?;
+    Some(format!("{} at most, before frame {}", duration(story.silence_ns), files.place(frame)))
 }
 
 fn paired(grade: Grade, transport: &str) -> &'static str {
@@ -330,9 +330,9 @@ mod tests {
     use super::*;
 
     /// So many requests within a second and the silence before one of them.
-    fn flow(packets: u64, quiet_ns: u64) -> FlowReport {
-        let (quiet_before, requests) = (Some(FrameRef::Place(397)), RequestsReport { packets, ..Default::default() });
-        let story = Some(StoryReport { quiet_ns, quiet_before, ..StoryReport::default() });
+    fn flow(packets: u64, silence_ns: u64) -> FlowReport {
+        let (silence_before, requests) = (Some(FrameRef::Place(397)), RequestsReport { packets, ..Default::default() });
+        let story = Some(StoryReport { silence_ns, silence_before, ..StoryReport::default() });
         FlowReport { last_ns: 1_000_000_000, requests, story, ..FlowReport::default() }
     }
 

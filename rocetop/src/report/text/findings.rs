@@ -17,8 +17,8 @@ const FRAMES: usize = 6;
 /// Where the text of a finding starts: behind the code and the longest severity.
 const INDENT: &str = "                ";
 
-/// What is critical first; and of that, and of what is to be warned of, one of each kind before a second of the same, so
-/// that a capture full of one does not hide another.
+/// What is critical first; and of that, and of what is to be warned of, one of each kind before a second of the same,
+/// so that a capture full of one does not hide another.
 fn in_turn(found: &Findings) -> Vec<&Finding> {
     let mut codes = BTreeSet::new();
     let mut list: Vec<_> = found.list.iter().map(|finding| (finding, codes.insert(finding.code))).collect();

@@ -28,7 +28,7 @@ use crate::source::{CaptureSummary, Watched};
 
 /// Captures that are all named.
 const FILES: usize = 8;
-/// Bars that a picture of the rate needs.
+/// Bars that a picture of the rate needs (chosen: fewer make none).
 const BARS: usize = 8;
 /// RoCE frames that it needs, too: fewer are told one by one.
 const MANY: u64 = 32;

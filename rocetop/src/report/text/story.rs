@@ -232,11 +232,11 @@ fn timeline<W: Write>(
         return page.words(PLAIN, "", "What was lost cannot be known: the PSNs of datagrams do not tell it.");
     }
     let silent = sides.iter().filter(|side| connections::silence(side.flow).is_some());
-    let silent = silent.max_by_key(|side| side.story.quiet_ns).and_then(|side| connections::silent(side.flow, files));
+    let silent = silent.max_by_key(|side| side.story.silence_ns).and_then(|side| connections::silent(side.flow, files));
     if let Some(silent) = silent.filter(|_| entries.is_empty()) {
         let text = format!(
-            "Nothing was seen to happen: no request was lost, late or sent again at this tap. But it was silent for {silent}. \
-             An idle application looks so, and so does what was lost before the tap and never came."
+            "Nothing was seen to happen: no request was lost, late or sent again at this tap. But it was silent for \
+             {silent}. An idle application looks so, and so does what was lost before the tap and never came."
         );
         return page.words(PLAIN, "", &text);
     }
@@ -345,7 +345,7 @@ fn sums<W: Write>(page: &mut Page<'_, W>, side: &Side<'_>, files: &Files<'_>, se
     line("At the end", end)
 }
 
-/// Receive requests of which a sender with several messages out may have to wait for the next.
+/// Receive requests of which a sender with several messages out may have to wait for the next (chosen).
 const SCARCE: u64 = 2;
 
 fn sizes(of: Sizes) -> String {

@@ -37,12 +37,15 @@ pub fn write(out: &mut impl Write, between: &Between) -> io::Result<()> {
         *pairs.entry((from.min(to), from.max(to))).or_default() += lost;
     }
     let (lost, pairs) = (pairs.values().copied().max().unwrap_or(0), pairs.len());
-    let unknown = between.rows.iter().any(|r| r.lost.is_none());
+    let unknown = between.rows.iter().any(|r| r.direction_by == DirectionBy::Unknown && r.lost.is_none());
     let missed: u64 = between.rows.iter().map(|r| r.missed).sum();
     let undecided: u64 = between.rows.iter().map(|r| r.undecided).sum();
     let apart: u64 = between.rows.iter().map(|r| r.outside + r.unseen_packets).sum();
     let verdict = match (lost, unknown) {
         (0, true) => (PLAIN, "Which way the packets went is not known, so nothing is called lost.".to_owned()),
+        (0, false) if undecided != 0 => {
+            (PLAIN, "Nothing is called lost: many packets went past one of the taps.".to_owned())
+        }
         (0, false) if apart != 0 => (GOOD, "Of what was judged, nothing was lost between the taps.".to_owned()),
         (0, false) => (GOOD, "Nothing was lost between the taps.".to_owned()),
         (n, _) if pairs > 1 => (BAD, format!("Up to {} lost between two of the taps.", counted(n, "packet"))),
@@ -90,8 +93,8 @@ pub fn write(out: &mut impl Write, between: &Between) -> io::Result<()> {
     page.gap()
 }
 
-/// What was found at each tap, but of a loss between the taps, which each of them tells of, only the worst or the first: read
-/// one below the other they would seem to be several losses.
+/// What was found at each tap, but of a loss between the taps, which each of them tells of, only the worst or the
+/// first: read one below the other they would seem to be several losses.
 #[must_use]
 pub fn told_once(found: &[Findings], ledgers: &[Ledger<'_>]) -> Vec<Findings> {
     let loss = |finding: &Finding, ledger: &Ledger<'_>| {

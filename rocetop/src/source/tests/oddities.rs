@@ -64,7 +64,7 @@ fn a_clock_that_goes_back_is_told() {
 #[test]
 fn frames_that_are_stamped_before_the_one_ahead_are_counted() {
     assert_eq!(stamped(&[5, 5, 6, 7]).stamped_back, 0);
-    // 3 and 4 lie behind 9; 8 lies behind 4, though it is older than the latest.
+    // 3 is stamped before 9, 7 before 8; 4 and 8 are older than the latest alone.
     assert_eq!(stamped(&[1, 9, 3, 4, 8, 7, 10]).stamped_back, 2);
     // One without a stamp is neither behind nor ahead.
     let mut ng = Ng::plain();
