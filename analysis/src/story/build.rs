@@ -236,7 +236,7 @@ fn near(evidence: &NearEvidence) -> Near {
         (Some(1..), Some(1..)) => return Near::Between,
         _ => {}
     }
-    // By a clear majority (chosen): a capture may miss the packet that a NAK is about, or see what is lost right behind it.
+    // By a clear majority (chosen): a capture may miss the packet that a NAK is about, or see what is lost behind it.
     const MORE: u64 = 3;
     let (before, behind) = (evidence.naks_for_unseen, evidence.naks_for_seen);
     match (before, behind) {

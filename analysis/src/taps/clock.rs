@@ -90,8 +90,8 @@ impl Offset {
     }
 }
 
-/// How much delays vary at most, where nothing tells (chosen: longer than any queue of a data centre and any path of 3,000
-/// km, and short against a capture).
+/// How much delays vary at most, where nothing tells (chosen: longer than any queue of a data centre and
+/// any path of 3,000 km, and short against a capture).
 pub(super) const BLURRED: i64 = 200_000_000;
 
 /// What all directions together tell of two clocks.
