@@ -1,8 +1,9 @@
 //! Whether what a tap did not see arrived all the same: the answers of the same connection tell.
 //!
-//! Queue pairs of two hosts may count from the same PSN, and an answer does not name whose it is. Answers prove nothing
-//! of a flow but where each flow that they may belong to has some of its own; of those that may be its answers, all
-//! have to acknowledge the packet.
+//! Queue pairs of two hosts may count from the same PSN, and an answer does not name whose it is. Where the source
+//! ports are the hash of both queue pairs, they tell. Else answers prove nothing of a flow but where each flow that they
+//! may belong to has some of its own; of those that may be its answers, one has to acknowledge the packet: better a
+//! loss too few than one that was none.
 
 use rocetop_parsers::facts::Flags;
 use rocetop_parsers::ib::opcode::Operation;
@@ -11,6 +12,7 @@ use rocetop_parsers::{Facts, Psn};
 use super::pair::Pair;
 use super::sight::{Kind, Sight};
 use super::window::{NEAR, Window};
+use crate::engine::pairing::hash_fits;
 
 /// PSNs behind the first request seen that may still be acknowledged: in flight when the capture began
 /// (chosen: 64 MB of 4 KiB packets, what a 400G path of more than a millisecond holds).
@@ -61,15 +63,19 @@ impl Pair {
         let of = |way: usize| self.ways.get(way).into_iter().flat_map(|way| &way.windows);
         let all = |way: usize| of(way).filter_map(|&index| self.windows.get(index));
         let back = self.hosts.get(&(window.key.dst, window.key.src)).copied()?;
-        let answers = all(back).filter_map(|w| w.acked).filter(|acked| acked.may_answer(asked));
-        let answers: Vec<Reach> = answers.collect();
+        let fits = |w: &&Window| w.acked.is_some_and(|acked| acked.may_answer(asked));
+        let own = all(back).filter(fits).filter(|w| hash_fits(window.road(), w.road()));
+        if let Some(least) = own.filter_map(|w| w.acked).map(|a| a.last).reduce(|a, b| if b - a < 0 { b } else { a }) {
+            return Some(least);
+        }
+        let answers: Vec<Reach> = all(back).filter(fits).filter_map(|w| w.acked).collect();
         // This flow is taken out while it is settled: these are the others.
         let others = all(window.way).filter_map(|w| w.asked);
         let others = others.filter(|&asked| answers.iter().any(|answer| answer.may_answer(asked)));
         if others.take(answers.len()).count() >= answers.len() {
             return None;
         }
-        answers.into_iter().map(|answer| answer.last).reduce(|a, b| if b - a < 0 { b } else { a })
+        answers.into_iter().map(|answer| answer.last).reduce(|a, b| if b - a > 0 { b } else { a })
     }
 
     /// Whether a packet that one tap alone saw arrived: a request that was acknowledged, a response that the requester

@@ -53,7 +53,7 @@ impl Past {
         let way = course.way;
         let Some(other) = way.alone.get(1 - tap.min(1)) else { return Self::default() };
         if tap != course.first {
-            return Self { past: other.missed + other.around, shown: way.shown };
+            return Self { past: other.missed, shown: way.shown };
         }
         // What the other alone saw has come there.
         let past = other.absent.iter().sum::<u64>() + other.missed;

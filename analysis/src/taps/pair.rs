@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::collections::VecDeque;
 
+use rocetop_parsers::ib::opcode::Opcode;
 use rocetop_parsers::{Addr, Facts};
 
 use super::clock::{BLURRED, Clocks, Differences};
@@ -86,6 +87,9 @@ impl Pair {
         if !sight.damaged {
             self.mtus.add(&packet.facts);
             sight.rest = window.reads.get_mut(side).is_some_and(|reads| reads.is_rest(&packet.facts, self.mtus));
+        }
+        if packet.facts.opcode != Opcode::CNP {
+            window.sports.add(packet.facts.sport);
         }
         if let Some(psn) = acknowledges(&packet.facts).filter(|_| !sight.damaged) {
             window.acked = Some(Reach::with(window.acked, [psn; 2]));
@@ -343,7 +347,7 @@ impl Pair {
         }
         let Some(span) = other(&spans, side) else { return };
         let begin = self.beginning(window, side, span, 0);
-        self.judge(window, side, |held| held.expected.is_none_or(|[at, _]| at >= begin));
+        self.judge(window, side, |held| held.expected.is_none_or(|[at, _]| at > begin));
     }
 
     /// The first packet of the flow that both saw has come: what tap `side` saw before it was lost if the other capture
@@ -351,7 +355,7 @@ impl Pair {
     fn judge_beginning(&mut self, window: &mut Window, side: usize, spans: [Span; 2]) {
         let Some(span) = other(&spans, side) else { return };
         let begin = self.beginning(window, side, span, SLACK);
-        self.judge(window, side, |held| held.expected.is_some_and(|[at, _]| at >= begin));
+        self.judge(window, side, |held| held.expected.is_some_and(|[at, _]| at > begin));
     }
 
     /// The captures are at their ends: what tap `side` saw behind the last packet that both saw.
@@ -368,11 +372,11 @@ impl Pair {
             return;
         }
         let Some(span) = other(&spans, side) else { return };
-        let late = edge.held.iter().filter(|held| held.expected.is_none_or(|[_, at]| at > span.last)).count() as u64;
+        let late = edge.held.iter().filter(|held| held.expected.is_none_or(|[_, at]| at >= span.last)).count() as u64;
         let amidst = late + edge.more > EDGE || self.late.get(side).is_some_and(|&late| late > EDGE);
         let end = span.last.saturating_sub(if amidst { self.blur(window, SLACK) } else { 0 });
         let begin = self.beginning(window, side, span, 0);
-        self.judge(window, side, |held| held.expected.is_some_and(|[from, to]| from >= begin && to <= end));
+        self.judge(window, side, |held| held.expected.is_some_and(|[from, to]| from > begin && to < end));
         let outage = window.runs.get_mut(side).and_then(Run::end);
         self.outage(window, side, outage);
     }
@@ -432,13 +436,12 @@ impl Pair {
 
     /// A packet that the other tap should have seen.
     fn lost(&mut self, window: &mut Window, side: usize, sight: &Sight, copies: Copies) {
-        let delivered = copies.there == 0 && Self::was_delivered(window, sight);
         let Some(alone) = self.ways.get_mut(window.way).and_then(|w| w.alone.get_mut(side)) else { return };
-        if delivered && copies.here == 1 {
+        // Of several copies one at least arrived, and who missed that may have missed them all.
+        if copies.there == 0 && Self::was_delivered(window, sight) {
             alone.missed += 1;
             return;
         }
-        alone.around += u64::from(delivered);
         alone.lost(sight, copies.there);
         if let Some(tally) = window.tallies.get_mut(side) {
             tally.lost(sight, copies.there);

@@ -116,8 +116,6 @@ pub(super) struct Only {
     pub(super) spare: [u64; KINDS],
     /// Seen by no frame of the other tap, and yet delivered.
     pub(super) missed: u64,
-    /// Copies of packets of which the other tap saw none, though one of them was delivered. Counted as lost as well.
-    pub(super) around: u64,
     /// Lost ones of those whose delivery would show: requests and responses of reliable transports.
     pub(super) proven: u64,
     /// With a bad ICRC, so that no packet of the other tap could be recognised in it.
@@ -159,7 +157,6 @@ impl Only {
             absent: [0; KINDS],
             spare: [0; KINDS],
             missed: 0,
-            around: 0,
             proven: 0,
             damaged: 0,
             mirrored: 0,

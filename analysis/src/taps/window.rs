@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use rocetop_parsers::{Nanos, Psn};
+use rocetop_parsers::{Nanos, Psn, Qpn};
 
 use super::align::{Group, assign, in_step};
 use super::delivered::Reach;
@@ -11,7 +11,7 @@ use super::sight::{Identity, Kind, Sight};
 use super::tally::Tally;
 use super::way::{Copies, Edge, Run};
 use crate::flow::Key;
-use crate::flow::headers::Place;
+use crate::flow::headers::{Few, Place};
 use crate::flow::mirror::{Glance, Look, Mirror, RECENT};
 
 /// What became of a packet that one tap saw.
@@ -58,6 +58,8 @@ pub(super) struct Window {
     looked_at: [u64; 2],
     /// READs that each tap saw.
     pub(super) reads: [Reads; 2],
+    /// Source ports that it was sent from; those of notifications tell nothing.
+    pub(super) sports: Few<u16, 1>,
     /// The requests that were seen.
     pub(super) asked: Option<Reach>,
     /// What this flow's packets acknowledge of the way back.
@@ -96,11 +98,20 @@ impl Window {
             mirrors: [None, None],
             looked_at: [0; 2],
             reads: Default::default(),
+            sports: Few::default(),
             asked: None,
             acked: None,
             proof: None,
             answered: None,
         }
+    }
+
+    /// The only source port, and the destination queue pair: what tells whose answers these are ([`hash_fits`]).
+    ///
+    /// [`hash_fits`]: crate::engine::pairing::hash_fits
+    pub(super) fn road(&self) -> (Option<u16>, Qpn) {
+        let only = if self.sports.more() { None } else { self.sports.values().first().copied() };
+        (only, self.key.qp())
     }
 
     pub(super) fn len(&self) -> usize {

@@ -2,7 +2,7 @@
 
 use rocetop_parsers::{Addr, Qpn};
 
-use super::{B, Lab, Sent, ack, facts, request};
+use super::{B, Lab, Sent, WAY, ack, facts, request};
 use crate::taps::TapReport;
 use rocetop_parsers::ib::opcode::Operation;
 
@@ -58,26 +58,82 @@ fn a_capture_that_ends_first_is_judged_up_to_its_end() {
     assert_eq!(figures(&lab.row()), (150, 100, Some(50), 0, 0, 50));
 }
 
-/// Two queue pairs that count alike. One loses two packets and is acknowledged up to `acked`.
-fn alike(acked: u32) -> TapReport {
+/// From the source port that Linux gives two queue pairs.
+fn from(a: u32, b: u32, sent: Sent) -> Sent {
+    let sport = rocetop_parsers::sport::of_qps(Qpn(a), Qpn(b));
+    Sent { facts: rocetop_parsers::Facts { sport, ..sent.facts }, ..sent }
+}
+
+/// Two queue pairs that count alike, 7 with 17 and 9 with 19. The first loses two packets and is acknowledged up to
+/// `acked`. Their source ports tell them apart where they are `hashed`.
+fn alike(acked: u32, hashed: bool) -> TapReport {
     let mut lab = Lab::new();
+    let from = |a, b, sent| if hashed { from(a, b, sent) } else { sent };
     for n in 0..50u32 {
-        lab.both(on(9, request(n, u64::from(n) * 4)));
-        let sent = request(n, u64::from(n) * 4 + 2);
+        lab.both(from(9, 19, on(9, request(n, u64::from(n) * 4))));
+        let sent = from(7, 17, request(n, u64::from(n) * 4 + 2));
         lab.seen(0, sent, 0);
         if n != 30 && n != 31 {
             lab.seen(1, sent, 0);
         }
     }
-    lab.both(on(17, ack(acked, 300)));
-    lab.both(on(19, ack(49, 301)));
+    lab.both(from(7, 17, on(17, ack(acked, 300))));
+    lab.both(from(9, 19, on(19, ack(49, 301))));
     lab.row()
 }
 
 #[test]
 fn anothers_answers_prove_nothing() {
-    assert_eq!(figures(&alike(20)), (100, 98, Some(2), 0, 0, 0));
-    assert_eq!(figures(&alike(49)), (100, 98, Some(0), 2, 0, 0));
+    assert_eq!(figures(&alike(20, true)), (100, 98, Some(2), 0, 0, 0));
+    assert_eq!(figures(&alike(49, true)), (100, 98, Some(0), 2, 0, 0));
+    // A queue pair that sends less has no say in what another one's answers prove.
+    let mut lab = Lab::new();
+    for n in 0..20u32 {
+        if n < 5 {
+            lab.both(from(9, 19, on(9, request(n, u64::from(n) * 4))));
+        }
+        let sent = from(7, 17, request(n, u64::from(n) * 4 + 2));
+        lab.seen(0, sent, 0);
+        if n != 10 {
+            lab.seen(1, sent, 0);
+        }
+    }
+    lab.both(from(7, 17, on(17, ack(19, 300))));
+    lab.both(from(9, 19, on(19, ack(4, 301))));
+    assert_eq!(figures(&lab.row()), (25, 24, Some(0), 1, 0, 0));
+}
+
+#[test]
+fn whose_answer_it_is_not_known_proves_that_nothing_was_lost() {
+    assert_eq!(figures(&alike(20, false)), (100, 98, Some(0), 2, 0, 0));
+}
+
+/// Of what arrived, a capture that shows no copy missed all that the other shows.
+#[test]
+fn copies_of_what_arrived_were_missed() {
+    let mut lab = Lab::new();
+    for n in 0..50u32 {
+        lab.both(request(n, u64::from(n) * 2));
+    }
+    for us in [100, 150] {
+        lab.seen(0, request(50, us), 0);
+    }
+    lab.both(request(51, 160));
+    lab.both(ack(51, 200));
+    assert_eq!(figures(&lab.row()), (53, 51, Some(0), 2, 0, 0));
+}
+
+/// What is due in the very moment of the other capture's last frame may have come behind it.
+#[test]
+fn what_is_due_at_the_last_moment_is_not_judged() {
+    let mut lab = Lab::new();
+    for n in 0..50u32 {
+        lab.both(request(n, u64::from(n) * 2));
+    }
+    let last = request(50, 100);
+    lab.seen(0, last, 0);
+    lab.seen(1, Sent { at: last.at + WAY, ..ack(49, 100) }, 0);
+    assert_eq!(figures(&lab.row()).2, Some(0));
 }
 
 /// 200 requests that are acknowledged, of which tap 1 shows those that `passes` lets by, and ten that are sent twice,
