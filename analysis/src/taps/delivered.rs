@@ -1,9 +1,9 @@
 //! Whether what a tap did not see arrived all the same: the answers of the same connection tell.
 //!
 //! Queue pairs of two hosts may count from the same PSN, and an answer does not name whose it is. Where the source
-//! ports are the hash of both queue pairs, they tell. Else answers prove nothing of a flow but where each flow that they
-//! may belong to has some of its own; of those that may be its answers, one has to acknowledge the packet: better a
-//! loss too few than one that was none.
+//! ports are the hash of both queue pairs, they tell. Else answers prove nothing of a flow but where each flow that
+//! they may belong to has some of its own; of those that may be its answers, one has to acknowledge the packet: better
+//! a loss too few than one that was none.
 
 use rocetop_parsers::facts::Flags;
 use rocetop_parsers::ib::opcode::Operation;
