@@ -56,8 +56,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
                 let stalls = timeouts(story, doubtful, either).unwrap_or_else(|| counted(doubtful, "stall"));
                 format!("{stalls}: the request or its answer was lost or late")
             }
-            (_, 0) => format!("{} lost", counted(certain, "answer")),
-            (_, _) if told.is_some() => format!("{} lost", counted(certain, "answer")),
+            _ if doubtful == 0 || told.is_some() => format!("{} lost", counted(certain, "answer")),
             _ => format!("{} lost, {} in doubt", counted(certain, "answer"), counted(doubtful, "stall")),
         };
         let evidence = Evidence::default()
