@@ -35,6 +35,7 @@
 
 use super::kit::{Digest, counted, finding, road, time, timeouts, waited};
 use super::{Case, Evidence, Finding, Judge, Rule, Severity};
+use crate::report::words::timeout_exponent;
 use crate::story::StoryReport;
 use crate::story::report::{Cause, EpisodeReport, Kind, Near};
 
@@ -53,8 +54,6 @@ const RETRIES: u64 = 7;
 /// A timeout that is so many times the longest round trip can be shorter (chosen: a power of two below it still is
 /// several times that).
 const AMPLE: u64 = 8;
-/// The unit of the transport timer (IBTA 9.7.6.1.3).
-const UNIT_NS: u64 = 4_096;
 
 fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
     for (flow, _, story) in case.stories() {
@@ -89,8 +88,8 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         }
         if let Some(ns) = story.timeout_ns {
             evidence = evidence.with("timeout_ns", ns);
-            if let Some(exponent) = exponent(ns) {
-                evidence = evidence.with("timeout_exponent", exponent);
+            if let Some(exponent) = timeout_exponent(ns) {
+                evidence = evidence.with("timeout_exponent", u64::from(exponent));
             }
         }
         let longest = story.episodes.iter().filter(|e| fits(e)).max_by_key(|e| e.last_ns.saturating_sub(e.first_ns));
@@ -142,12 +141,6 @@ fn shorter(story: &StoryReport, early: bool, stalls: u64, least_ns: Option<u64>)
         ),
         _ => String::new(),
     }
-}
-
-/// The exponent t of 4.096 us x 2^t, where the value is one of these.
-fn exponent(ns: u64) -> Option<u64> {
-    let t = (ns / UNIT_NS).checked_ilog2()?;
-    (UNIT_NS.checked_shl(t) == Some(ns)).then_some(u64::from(t))
 }
 
 #[cfg(test)]
@@ -231,13 +224,5 @@ mod tests {
             let more = StoryReport { more_episodes: 1, ..story(4, kind) };
             assert_eq!(cases::findings(&RULE, &cases::flows(more, 0)).len(), 1, "{kind:?}");
         }
-    }
-
-    #[test]
-    fn exponents() {
-        assert_eq!(exponent(4_096), Some(0));
-        assert_eq!(exponent(4_294_967_296), Some(20));
-        assert_eq!(exponent(5_000), None);
-        assert_eq!(exponent(0), None);
     }
 }

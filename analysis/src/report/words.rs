@@ -65,9 +65,24 @@ fn three(value: f64) -> String {
     }
 }
 
+/// The exponent t of a transport timeout of 4.096 us x 2^t (IBTA 9.7.6.1.3), where the length of time is one of these.
+#[must_use]
+pub fn timeout_exponent(ns: u64) -> Option<u32> {
+    const UNIT: u64 = 4_096;
+    (ns / UNIT).checked_ilog2().filter(|&t| UNIT << t == ns)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn exponents() {
+        assert_eq!(timeout_exponent(4_096), Some(0));
+        assert_eq!(timeout_exponent(4_294_967_296), Some(20));
+        assert_eq!(timeout_exponent(5_000), None);
+        assert_eq!(timeout_exponent(0), None);
+    }
 
     #[test]
     fn lengths_of_time() {

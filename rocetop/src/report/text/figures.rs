@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use rocetop_analysis::report::words::scaled;
-pub(crate) use rocetop_analysis::report::words::{count, counted, duration};
+pub(crate) use rocetop_analysis::report::words::{count, counted, duration, timeout_exponent};
 
 /// Decimal units, three digits: `999 B`, `31.9 kB`, `6.24 MB`.
 pub(super) fn bytes(n: u64) -> String {

@@ -8,7 +8,7 @@ use rocetop_analysis::report::{FlowReport, FrameRef};
 use rocetop_analysis::story::StoryReport;
 use rocetop_analysis::story::report::{EpisodeReport, Kind, Near, Recovery, Sizes, Spread};
 
-use super::figures::{bytes, count, counted, duration};
+use super::figures::{bytes, count, counted, duration, timeout_exponent};
 use super::files::Files;
 use super::findings::{self, offset};
 use super::page::{BAD, DIM, GOOD, HEAD, PLAIN, Page};
@@ -372,8 +372,7 @@ fn spread(times: &Spread, what: &str) -> Vec<String> {
 fn timeout(story: &StoryReport) -> Vec<String> {
     let mut figures = Vec::new();
     if let Some(ns) = story.timeout_ns {
-        let exponent = (ns / 4096).checked_ilog2().filter(|&t| 4096 << t == ns);
-        let formula = exponent.map_or(String::new(), |t| format!(" (4.096 us x 2^{t})"));
+        let formula = timeout_exponent(ns).map_or(String::new(), |t| format!(" (4.096 us x 2^{t})"));
         figures.push(format!("{}{formula}", duration(ns)));
     }
     if story.timeouts != 0 {
