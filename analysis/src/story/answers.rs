@@ -64,13 +64,10 @@ impl Story {
     /// The first answer: they are seen here, so what was sent again before, after a silence, was a timer's.
     #[cold]
     fn heard_first(&mut self) {
-        let Timers { timeouts, stall, repeats, spacing } = std::mem::take(&mut self.trouble.unheard);
+        let heard = std::mem::take(&mut self.trouble.unheard);
         let trouble = &mut *self.trouble;
-        trouble.sums.timeouts += timeouts;
-        trouble.sums.stall = Nanos(trouble.sums.stall.0.saturating_add(stall.0));
-        let (time, tries) = trouble.spacing;
-        trouble.spacing = (Nanos(time.0.saturating_add(spacing.0.0)), tries + spacing.1);
-        trouble.causes.correct(Cause::Unknown, Cause::Timeout, repeats);
+        trouble.timers.add(heard);
+        trouble.causes.correct(Cause::Unknown, Cause::Timeout, heard.repeats);
         if std::mem::take(&mut trouble.run.unheard) {
             (trouble.run.cause, trouble.run.asked_for) = (Cause::Timeout, true);
         }

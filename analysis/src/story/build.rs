@@ -103,11 +103,11 @@ impl Story {
             message_ns: self.latency.message(),
             rtt_ns: self.latency.rtt(),
             timeout_ns: self.timeout(),
-            timeouts: self.trouble.sums.timeouts,
+            timeouts: self.trouble.timers.timeouts,
             rnr_timer_us: self.trouble.rnr_timer_us.map(u64::from),
             rnr_waits: self.trouble.sums.rnr_waits,
             rnr_unresolved: self.asked.back().is_some_and(|a| a.rnr),
-            stall_ns: self.trouble.sums.stall.0,
+            stall_ns: self.trouble.timers.stall.0,
             silence_ns: self.quiet.0.0,
             silence_before: (self.quiet.0 != Nanos(0)).then(|| frame(self.quiet.1)),
             most_in_flight: around.most_in_flight,
@@ -146,7 +146,7 @@ impl Story {
             holes.lost_or_late = holes.lost_or_late.saturating_add(std::mem::take(&mut holes.lost));
         }
         // Where packets overtake each other, the first sending and a repeat can come one right behind the other.
-        let fall_together = !in_order && self.trouble.sums.restarts + self.trouble.sums.timeouts != 0;
+        let fall_together = !in_order && self.trouble.sums.restarts + self.trouble.timers.timeouts != 0;
         let misses = self.only_misses(around.seen_again);
         if misses {
             holes.missed = holes.missed.saturating_add(std::mem::take(&mut holes.lost_or_late));
@@ -183,7 +183,7 @@ impl Story {
     fn only_misses(&self, seen_again: u64) -> bool {
         let sums = &self.trouble.sums;
         let Outcome { lost, lost_if_in_order, lost_or_late, late, missed, .. } = sums.holes;
-        let asked = sums.naks_seen + sums.naks_unseen + sums.timeouts + sums.rnr_waits + seen_again;
+        let asked = sums.naks_seen + sums.naks_unseen + self.trouble.timers.timeouts + sums.rnr_waits + seen_again;
         missed != 0 && lost == 0 && lost_if_in_order == 0 && late == 0 && lost_or_late == 0 && asked == 0
     }
 
@@ -201,7 +201,7 @@ impl Story {
 
     /// The timer in use, from the average time between tries.
     fn timeout(&self) -> Option<u64> {
-        let (Nanos(sum), count) = self.trouble.spacing;
+        let (Nanos(sum), count) = self.trouble.timers.spacing;
         sum.checked_div(count).and_then(|average| timeout_of(Nanos(average))).map(|Nanos(n)| n)
     }
 

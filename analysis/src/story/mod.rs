@@ -164,7 +164,6 @@ struct Sums {
     late_behind: u64,
     duplicated: u64,
     acks_lost: u64,
-    timeouts: u64,
     rnr_waits: u64,
     naks_unseen: u64,
     naks_seen: u64,
@@ -174,7 +173,6 @@ struct Sums {
     restarts: u64,
     selective: u64,
     went_on: u64,
-    stall: Nanos,
 }
 
 /// The story of one flow's requests.
@@ -233,8 +231,7 @@ struct Trouble {
     lone: Option<Request>,
     /// Responses that were due and did not come.
     owed: Owed,
-    /// Time between two tries of the same request: the sum of all, and their number.
-    spacing: (Nanos, u64),
+    timers: Timers,
     rnr_timer_us: Option<u32>,
     causes: Causes,
     /// What a timer seems to have done before any answer was seen.

@@ -298,7 +298,7 @@ impl Story {
             // Of atomics, an answer behind one that was lost asks for them again after one round trip.
             let cause = if run.atomic { Cause::ReadReissue } else { Cause::Timeout };
             self.trouble.causes.correct(Cause::Unknown, cause, 1);
-            self.trouble.sums.timeouts += u64::from(cause == Cause::Timeout);
+            self.trouble.timers.timeouts += u64::from(cause == Cause::Timeout);
             (self.trouble.run.cause, self.trouble.run.open) = (cause, true);
         }
     }

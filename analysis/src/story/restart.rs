@@ -5,7 +5,7 @@ use rocetop_parsers::{Nanos, Psn};
 use super::answers::LATE;
 use super::hole::Hole;
 use super::report::{Cause, Kind};
-use super::run::{Asked, Run};
+use super::run::{Asked, Run, Timers};
 use super::{Episode, LEAST_TIMER, LONGEST_WAY, NO_TIMER, PATIENCE, Request, SHORTEST_TIMER, Sight, Story, Telling};
 
 impl Story {
@@ -48,7 +48,8 @@ impl Story {
     /// where the run before began, which nothing has answered.
     fn explain(&mut self, run: &mut Run, request: &Request, again: bool, telling: &mut Telling<'_>) {
         let Request { mark, psn, .. } = *request;
-        let (mut stalled, mut unsure) = (None, false);
+        let (mut stalled, mut unsure) = (false, false);
+        let since = again.then(|| mark.at.since(self.trouble.run.latest.at));
         let before = self.asked.len();
         let beyond = self.trouble.beyond.take_if(|(asked, _)| psn - *asked <= 0).filter(|&(asked, _)| asked == psn);
         // The one that names this PSN, else the latest of those that it may serve.
@@ -61,7 +62,8 @@ impl Story {
         match asked {
             Some(asked) if asked.rnr && psn == asked.psn => {
                 run.cause = Cause::Rnr;
-                stalled = Some(mark.at.since(asked.mark.at));
+                stalled = true;
+                self.trouble.timers.add(Timers { stall: mark.at.since(asked.mark.at), ..Timers::default() });
                 let episode = Episode::new(Kind::Rnr, Some(Cause::Rnr), psn, psn).at(Some(asked.mark)).at(Some(mark));
                 run.told = self.log.add(episode, telling.room);
                 self.asked.clear();
@@ -114,7 +116,6 @@ impl Story {
                 run.unheard = request.reliable && self.acked.is_none() && self.quiet(mark.at) >= NO_TIMER;
                 if run.unheard {
                     run.stalled = self.quiet(mark.at);
-                    let since = again.then(|| mark.at.since(self.trouble.run.latest.at));
                     self.trouble.unheard.ran_out(run.stalled, since);
                 }
             }
@@ -133,24 +134,13 @@ impl Story {
             _ => {
                 run.cause = Cause::Timeout;
                 (run.stalled, run.named) = (self.quiet(mark.at), self.is_named(psn));
-                stalled = Some(run.stalled);
-                if again {
-                    let since = mark.at.since(self.trouble.run.latest.at).0;
-                    self.trouble.spacing.0 = Nanos(self.trouble.spacing.0.0.saturating_add(since));
-                    self.trouble.spacing.1 += 1;
-                }
-                self.trouble.sums.timeouts += 1;
+                stalled = true;
+                self.trouble.timers.ran_out(run.stalled, since);
                 self.holes.iter_mut().for_each(Hole::timed_out);
             }
         }
-        if let Some(stalled) = stalled {
-            self.trouble.sums.stall = Nanos(self.trouble.sums.stall.0.saturating_add(stalled.0));
-        }
-        run.asked_for = stalled.is_some()
-            || unsure
-            || run.cause == Cause::ReadReissue
-            || self.asked.len() != before
-            || beyond.is_some();
+        run.asked_for =
+            stalled || unsure || run.cause == Cause::ReadReissue || self.asked.len() != before || beyond.is_some();
     }
 
     /// Whether so much time has passed since a NAK that it seems to have been lost, and a timer sends again.

@@ -103,12 +103,14 @@ impl Run {
     }
 }
 
-/// What a timer did.
+/// What timers did.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Timers {
-    /// Times that it ran out, the silence before, and the repeats that followed.
+    /// Times that one ran out.
     pub(crate) timeouts: u64,
+    /// The silence before, and that of RNR waits.
     pub(crate) stall: Nanos,
+    /// Repeats that followed, where it is not known yet whether it was a timer.
     pub(crate) repeats: u64,
     /// Time between two tries of the same request: the sum of all, and their number.
     pub(crate) spacing: (Nanos, u64),
@@ -117,11 +119,18 @@ pub(crate) struct Timers {
 impl Timers {
     /// It ran out after a silence of `stalled`, and `since` the try before.
     pub(crate) fn ran_out(&mut self, stalled: Nanos, since: Option<Nanos>) {
-        self.timeouts += 1;
-        self.stall = Nanos(self.stall.0.saturating_add(stalled.0));
+        self.add(Self { timeouts: 1, stall: stalled, ..Self::default() });
         if let Some(since) = since {
-            self.spacing = (Nanos(self.spacing.0.0.saturating_add(since.0)), self.spacing.1 + 1);
+            self.add(Self { spacing: (since, 1), ..Self::default() });
         }
+    }
+
+    pub(crate) fn add(&mut self, more: Self) {
+        let sum = |a: Nanos, b: Nanos| Nanos(a.0.saturating_add(b.0));
+        self.timeouts += more.timeouts;
+        self.stall = sum(self.stall, more.stall);
+        self.repeats += more.repeats;
+        self.spacing = (sum(self.spacing.0, more.spacing.0), self.spacing.1 + more.spacing.1);
     }
 }
 
