@@ -275,6 +275,8 @@ fn admission_is_a_table() {
             "14: unknown key \"bufer\" in [admission]; did you mean \"buffer\"?",
         ]
     );
+    let large = text.replace("buffers = 2", "cts = \"4 GB\"");
+    assert_eq!(faults(&large), ["13: cts is 4000000000; a clear-to-send is one packet of 4096 bytes at most"]);
 }
 
 #[test]
