@@ -413,6 +413,16 @@ fn what_is_wrong_is_said_with_its_line() {
         assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{args:?}");
         assert!(ran.err.contains(words), "{args:?}: {}", ran.err);
     }
+    // A flow file is read as well as the scenario that names it.
+    let flows = folder.file("flows.txt", b"1\n0 1 3 100 4000 0\n");
+    let path = folder.file(
+        "flows.toml",
+        b"[fabric]\nshape = \"star\"\nhosts = 4\n[[traffic]]\nkind = \"hpcc\"\nfile = \"flows.txt\"\n",
+    );
+    let ran = Ran::of(&mut rocetop(&["simulate", &path, "--pcap", &format!("h0={flows}")]));
+    assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""));
+    assert!(ran.err.contains("flows.txt is a flow file of the scenario, which is read"), "{}", ran.err);
+    assert_eq!(std::fs::read(&flows).unwrap(), b"1\n0 1 3 100 4000 0\n");
     // What fits a scenario's form, and not its fabric.
     let path = folder.file(
         "mtu.toml",

@@ -119,7 +119,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         return Ok(Exit::Clean);
     };
     let stop = listen()?;
-    let mut scenario = read(path)?;
+    let (mut scenario, inputs) = read(path)?;
     if let Some(seed) = args.seed {
         scenario.settings.seed = seed;
     }
@@ -138,7 +138,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
             "{} is named for two links: each needs a file of its own",
             path.display()
         );
-        captures.add(*port, create(path, args)?).with_context(|| format!("cannot write {}", path.display()))?;
+        captures.add(*port, create(path, &inputs)?).with_context(|| format!("cannot write {}", path.display()))?;
     }
     play(&mut run, &mut captures, &stop);
     let frames = captures.finish().map_err(|(port, error)| {
@@ -170,7 +170,8 @@ fn at(path: &Path, fault: &Fault) -> String {
     }
 }
 
-fn read(path: &Path) -> anyhow::Result<Scenario> {
+/// The scenario, and the files that it was read from, its own first.
+fn read(path: &Path) -> anyhow::Result<(Scenario, Vec<PathBuf>)> {
     let name = path.display();
     let mut text = Vec::new();
     let read = if path.as_os_str() == "-" {
@@ -184,7 +185,12 @@ fn read(path: &Path) -> anyhow::Result<Scenario> {
     };
     // Files are named as they stand to the scenario's own.
     let folder = path.parent().unwrap_or(Path::new(""));
-    Scenario::parse_with(&text, &mut |name| flow_file(&folder.join(name))).map_err(|Faults(faults)| {
+    let mut inputs = vec![path.to_owned()];
+    let mut file = |name: &str| {
+        inputs.push(folder.join(name));
+        flow_file(&folder.join(name))
+    };
+    let scenario = Scenario::parse_with(&text, &mut file).map_err(|Faults(faults)| {
         /// So many can be mended before the next run.
         const SHOWN: usize = 10;
         let mut lines: Vec<String> = faults.iter().take(SHOWN).map(|fault| at(path, fault)).collect();
@@ -192,7 +198,8 @@ fn read(path: &Path) -> anyhow::Result<Scenario> {
             lines.push(format!("{name}: and {} more", faults.len() - SHOWN));
         }
         anyhow::anyhow!(lines.join("\n"))
-    })
+    })?;
+    Ok((scenario, inputs))
 }
 
 /// The text of a flow file.
@@ -206,12 +213,13 @@ fn flow_file(path: &Path) -> Result<String, String> {
     String::from_utf8(text).map_err(|_| "it is not UTF-8 text".to_owned())
 }
 
-/// Opens a file for a capture; neither the scenario nor a file that has one already.
-fn create(path: &Path, args: &Args) -> anyhow::Result<BufWriter<File>> {
+/// Opens a file for a capture; none of those that were read.
+fn create(path: &Path, inputs: &[PathBuf]) -> anyhow::Result<BufWriter<File>> {
     let name = path.display();
     ensure!(!is_stdout(path), "--pcap needs the name of a file: standard output has the report");
-    if is_read(path, args.scenario.as_slice()).is_some() {
-        bail!("{name} is the scenario, which is read: --pcap needs another file");
+    if let Some(input) = is_read(path, inputs) {
+        let what = if inputs.first() == Some(input) { "the scenario" } else { "a flow file of the scenario" };
+        bail!("{name} is {what}, which is read: --pcap needs another file");
     }
     let file = File::create(path).with_context(|| format!("cannot write {name}"))?;
     Ok(BufWriter::with_capacity(1 << 16, file))
