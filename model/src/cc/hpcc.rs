@@ -1,4 +1,4 @@
-//! Control by telemetry: HPCC (SIGCOMM 2019, algorithm 1).
+//! Control by telemetry (SYSTEMS C7): HPCC (SIGCOMM 2019, algorithm 1).
 //!
 //! Every switch on the way writes into every packet how long its queue is and how much it has sent; the ACK brings it
 //! back ([`crate::cc::Telemetry`]). From two ACKs the sender knows what each link carries and holds, and sets its

@@ -3,7 +3,7 @@
 //! A flow that is known keeps its way as long as its packets follow one another. When it is new, or has been silent for
 //! longer than a gap, it is given the emptiest port: what was under way has arrived by then, so nothing is reordered
 //! (flowlets: Sinha, Kandula, Katabi 2004; DLB in switch chips re-evaluates every few microseconds, SYSTEMS R5). An
-//! endless gap is new flows alone (R7), no gap every packet (R6).
+//! endless gap is new flows alone (SYSTEMS R7), no gap every packet (SYSTEMS R6).
 //!
 //! A switch remembers a bounded number of flows by hash, as chips do: two that share a place share a way.
 

@@ -3,6 +3,7 @@
 mod captures;
 mod dependencies;
 mod source;
+mod systems;
 mod walls;
 
 use std::path::Path;
@@ -21,6 +22,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("who may use whom", walls::check),
     ("one dependency table", dependencies::check),
     ("every capture has its truth", captures::check),
+    ("every system that is cited is listed", systems::check),
 ];
 
 pub(crate) fn run(args: &[String]) -> Result<bool> {

@@ -45,7 +45,7 @@ pub(super) fn marks(root: &Path) -> Result<Vec<String>> {
     })
 }
 
-fn each(root: &Path, check: impl Fn(&str, &str) -> Vec<String>) -> Result<Vec<String>> {
+pub(super) fn each(root: &Path, mut check: impl FnMut(&str, &str) -> Vec<String>) -> Result<Vec<String>> {
     let mut files = Vec::new();
     walk(root, &mut files)?;
     files.sort();
