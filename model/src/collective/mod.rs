@@ -33,7 +33,14 @@ pub struct Kind {
     /// What algorithm bandwidth (bytes over time) is multiplied by to give bus bandwidth among `n` ranks, as a fraction
     /// (nccl-tests, doc/PERFORMANCE.md).
     pub factor: fn(u64) -> (u64, u64),
+    /// Whether it tells servers apart: [`Shape::per_server`] and [`Shape::inside`].
+    pub servers: bool,
+    /// Whether it cuts its data into pieces: [`Shape::pieces`].
+    pub pieces: bool,
 }
+
+/// The most pieces that data is cut into (chosen: flows of a rank).
+pub const MOST_PIECES: u64 = 1_024;
 
 /// 2(n-1)/n: every byte is sent once to be summed and once to be spread.
 const TWICE: fn(u64) -> (u64, u64) = |n| (2 * n.saturating_sub(1), n);
@@ -44,14 +51,14 @@ const WHOLE: fn(u64) -> (u64, u64) = |_| (1, 1);
 
 /// Every kind, by the name of its file.
 pub const KINDS: &[Kind] = &[
-    Kind { name: "all_gather", play: all_gather::play, factor: ONCE },
-    Kind { name: "all_to_all", play: all_to_all::play, factor: ONCE },
-    Kind { name: "broadcast", play: broadcast::play, factor: WHOLE },
-    Kind { name: "hierarchical", play: hierarchical::play, factor: TWICE },
-    Kind { name: "reduce", play: reduce::play, factor: WHOLE },
-    Kind { name: "reduce_scatter", play: reduce_scatter::play, factor: ONCE },
-    Kind { name: "ring", play: ring::play, factor: TWICE },
-    Kind { name: "tree", play: tree::play, factor: TWICE },
+    Kind { name: "all_gather", play: all_gather::play, factor: ONCE, servers: false, pieces: false },
+    Kind { name: "all_to_all", play: all_to_all::play, factor: ONCE, servers: false, pieces: false },
+    Kind { name: "broadcast", play: broadcast::play, factor: WHOLE, servers: false, pieces: true },
+    Kind { name: "hierarchical", play: hierarchical::play, factor: TWICE, servers: true, pieces: false },
+    Kind { name: "reduce", play: reduce::play, factor: WHOLE, servers: false, pieces: true },
+    Kind { name: "reduce_scatter", play: reduce_scatter::play, factor: ONCE, servers: false, pieces: false },
+    Kind { name: "ring", play: ring::play, factor: TWICE, servers: false, pieces: false },
+    Kind { name: "tree", play: tree::play, factor: TWICE, servers: false, pieces: true },
 ];
 
 impl Kind {
@@ -179,7 +186,7 @@ impl<'a> Job<'a> {
     /// Plays something for each piece of the data. A piece depends on what was seen before the first, and on nothing of
     /// the others; afterwards a rank has seen all of them.
     fn pieces(&mut self, bytes: Bytes, play: impl Fn(&mut Self, Bytes)) {
-        let count = self.shape.pieces.clamp(1, 1_024);
+        let count = self.shape.pieces.clamp(1, MOST_PIECES);
         let before = self.ready.clone();
         let mut after: Vec<Ready> = vec![Ready::default(); before.len()];
         for piece in 0..count {

@@ -21,7 +21,6 @@ macro_rules! shape {
         $keys:ident, $base:ident, $type:ident
         { $($dim:ident $(= $default:expr)?),*; $($cable:ident),*; $count:expr }
     ) => {{
-        $(let $dim: Option<u32> = shape!(@dim $keys $dim $($default)?);)*
         $(let $cable = match $keys.table(stringify!($cable), "a cable") {
             Some(keys) => {
                 let read = cable(&keys, $base);
@@ -30,6 +29,7 @@ macro_rules! shape {
             }
             None => $base,
         };)*
+        $(let $dim: Option<u32> = shape!(@dim $keys $dim $($default)?);)*
         let ($(Some($dim),)*) = ($($dim,)*) else { return None };
         let shape = $type { $($dim,)* $($cable),* };
         let count: fn(&$type) -> u64 = $count;
@@ -105,6 +105,10 @@ fn shaped(keys: &Keys<'_>, shape: &str, base: Cable) -> Option<Topology> {
     }
 }
 
+/// Dimensions of a fat tree, which its radix says too.
+const DIMENSIONS: &[&str] =
+    &["pods", "leaves_per_pod", "hosts_per_leaf", "spines_per_pod", "cores_per_spine", "parallel"];
+
 /// By radix, or by dimensions.
 fn fat_tree(keys: &Keys<'_>, base: Cable) -> Option<Topology> {
     fn cables(s: &FatTree) -> u64 {
@@ -114,7 +118,18 @@ fn fat_tree(keys: &Keys<'_>, base: Cable) -> Option<Topology> {
             &[s.pods, s.spines_per_pod, s.cores_per_spine, s.parallel],
         ])
     }
-    if let Some(k) = keys.get("radix") {
+    if let Some(k) = keys.get::<u32>("radix") {
+        for key in DIMENSIONS {
+            keys.refuse(key, "radix says how many there are; leave out one of them");
+        }
+        for key in ["host", "spine", "core"] {
+            keys.refuse(key, "with a radix all cables are alike; say the tree's dimensions instead of its radix");
+        }
+        if k < 2 || k % 2 > 0 {
+            let why = "half of a switch's ports lead up and half down";
+            keys.fault_at("radix", format!("radix is {k}; it must be even, and 2 at least: {why}"));
+            return None;
+        }
         let shape = FatTree::radix(k, base);
         return build(keys, cables(&shape).saturating_mul(2), || shape.build());
     }

@@ -39,6 +39,8 @@ mod tests {
             "" => block + FABRIC + TRAFFIC,
             "[fabric]" => block + TRAFFIC,
             "[[traffic]]" => block + FABRIC,
+            // Both lanes are lossless, or none is.
+            "[switch.lanes]" => FABRIC.to_owned() + TRAFFIC + "[switch]\nlossless = [3, 4]\n" + &block,
             _ => FABRIC.to_owned() + TRAFFIC + &block,
         };
         let file = "Nodes 4\nConnections 1\n0->1 id 1 start 0 size 1\n";

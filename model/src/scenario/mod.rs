@@ -26,6 +26,7 @@ mod faults;
 mod keys;
 mod reader;
 mod run;
+mod sense;
 mod settings;
 mod traffic;
 mod unfit;
@@ -46,15 +47,13 @@ use crate::engine::{self, Simulation};
 use crate::observe::{Watch, port_of};
 use crate::routing;
 use crate::topology::{PortId, Topology};
-use crate::units::{Bytes, Time};
+use crate::units::Time;
 use crate::workload::{Admission, Workload};
 
 /// Bytes of a text: no scenario that a person wrote is larger (chosen).
 const MOST: usize = 1 << 20;
 /// Ports that are watched where nothing else is said: more of them are too many to look at (chosen).
 const WATCHED: usize = 4_096;
-/// The most that one packet carries (IBTA 9.4.1: the largest path MTU).
-const PACKET: Bytes = Bytes(4_096);
 /// Flows that switches may remember in all (adaptive routing) (chosen: bounds the memory).
 const REMEMBERED: u64 = 1 << 24;
 
@@ -186,14 +185,6 @@ impl Scenario {
                 table.done();
             }
         }
-        if admission.cts > PACKET
-            && let Some(table) = keys.table("admission", "[admission]")
-        {
-            table.fault_at(
-                "cts",
-                format!("cts is {}; a clear-to-send is one packet of {} bytes at most", admission.cts.0, PACKET.0),
-            );
-        }
         places.settings.extend(keys.line("fabric").map(|line| ("fabric".to_owned(), line)));
         if let Some(cc) = keys.table("cc", "[cc]").and_then(settings::congestion_control) {
             settings.cc = cc;
@@ -233,6 +224,9 @@ impl Scenario {
             }
             scenario
         });
+        if let Some(scenario) = scenario.as_ref().filter(|_| keys.doc.is_right()) {
+            sense::check(scenario, &keys);
+        }
         keys.done();
         scenario
     }

@@ -44,6 +44,11 @@ impl Doc {
         self.faults.borrow_mut().push(Fault { line, text: text.into() });
     }
 
+    /// Whether nothing was wrong so far.
+    pub(crate) fn is_right(&self) -> bool {
+        self.faults.borrow().is_empty()
+    }
+
     /// All faults, by line.
     pub(crate) fn faults(self) -> Vec<Fault> {
         let mut faults = self.faults.into_inner();
@@ -52,10 +57,11 @@ impl Doc {
     }
 }
 
-/// The nearest of some names.
-pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> &'a str {
-    let distance = |known: &&str| strsim::damerau_levenshtein(&word.to_lowercase(), &known.to_lowercase());
-    known.into_iter().min_by_key(distance).unwrap_or_default()
+/// The nearest of some names, if one is near: a letter of three may be wrong.
+pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let distance = |known: &str| strsim::damerau_levenshtein(&word.to_lowercase(), &known.to_lowercase());
+    let all = known.into_iter().map(|known| (distance(known), known));
+    all.min_by_key(|(far, _)| *far).filter(|(far, known)| *far <= (known.len() / 3).max(1)).map(|(_, known)| known)
 }
 
 /// No word of a message is longer, whatever stood in the text.
@@ -71,11 +77,13 @@ pub(crate) struct Keys<'t> {
     /// What it is called in messages: `[fabric]`.
     name: String,
     asked: RefCell<Vec<&'static str>>,
+    /// Keys that are told not to fit here: they are not unknown, and nobody should be led to them.
+    refused: RefCell<Vec<&'static str>>,
 }
 
 impl<'t> Keys<'t> {
     pub(crate) fn new(doc: &'t Doc, table: &'t DeTable<'t>, at: usize, name: &str) -> Self {
-        Self { doc, table, at, name: name.to_owned(), asked: RefCell::default() }
+        Self { doc, table, at, name: name.to_owned(), asked: RefCell::default(), refused: RefCell::default() }
     }
 
     /// The table that a value is.
@@ -93,7 +101,51 @@ impl<'t> Keys<'t> {
     /// The value of a key, as it stands there.
     pub(crate) fn node(&self, key: &'static str) -> Option<&'t Node<'t>> {
         self.asked.borrow_mut().push(key);
+        self.find(key)
+    }
+
+    fn find(&self, key: &str) -> Option<&'t Node<'t>> {
         self.table.iter().find(|(name, _)| name.get_ref() == key).map(|(_, value)| value)
+    }
+
+    /// Notes that a key does not fit here, where it is there.
+    pub(crate) fn refuse(&self, key: &'static str, why: &str) {
+        if self.find(key).is_some() {
+            self.refused.borrow_mut().push(key);
+            self.fault_at(key, format!("{key}: {why}"));
+        }
+    }
+
+    /// Where a path such as `switch.tiers.0.link` leads to, and whether all of it is there; else the last that is. A
+    /// value alone is the first of a list.
+    fn place(&self, path: &str) -> (usize, bool) {
+        let (mut at, mut node): (usize, Option<&Node<'_>>) = (self.at, None);
+        for part in path.split('.') {
+            let next = match node.map(Spanned::get_ref) {
+                None => self.find(part),
+                Some(DeValue::Array(all)) => part.parse().ok().and_then(|nth: usize| all.get(nth)),
+                Some(DeValue::Table(_)) if part == "0" => node,
+                Some(DeValue::Table(table)) => {
+                    table.iter().find(|(name, _)| name.get_ref() == part).map(|(_, value)| value)
+                }
+                Some(_) => None,
+            };
+            let Some(next) = next else { return (at, false) };
+            (at, node) = (next.span().start, Some(next));
+        }
+        (at, true)
+    }
+
+    /// Whether a path leads to something.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.place(path).1
+    }
+
+    /// Notes a fault at the first of some paths that is there; where none is, as near to the first as there is.
+    pub(crate) fn fault_in(&self, paths: &[&str], text: impl Into<String>) {
+        let found = paths.iter().map(|path| self.place(path)).find(|(_, whole)| *whole);
+        let near = paths.first().map_or((self.at, false), |path| self.place(path));
+        self.doc.fault(found.unwrap_or(near).0, text);
     }
 
     /// The line of the table.
@@ -153,9 +205,7 @@ impl<'t> Keys<'t> {
             let asked = self.asked.borrow();
             let unknown =
                 self.table.iter().map(|(name, _)| name.get_ref()).filter(|name| !asked.contains(&name.as_ref()));
-            let near = unknown
-                .map(|name| short(name))
-                .find(|name| strsim::damerau_levenshtein(name, key) <= (key.len() / 3).max(1));
+            let near = unknown.map(|name| short(name)).find(|name| nearest(name, [key]).is_some());
             let near = near.map_or(String::new(), |name| format!("; is it meant by {name:?}?"));
             self.fault(format!("{} needs {key}, such as {key} = {such_as}{near}", self.name));
         }
@@ -184,7 +234,7 @@ impl<'t> Keys<'t> {
         let word: String = self.get(key)?;
         let found = known.iter().find(|name| **name == word).copied();
         if found.is_none() {
-            let at = self.node(key).map_or(self.at, |node| node.span().start);
+            let at = self.find(key).map_or(self.at, |node| node.span().start);
             self.doc.fault(at, unknown_word(key, &word, known));
         }
         found
@@ -197,22 +247,26 @@ impl<'t> Keys<'t> {
 
     /// Notes a fault of a key's value.
     pub(crate) fn fault_at(&self, key: &'static str, text: impl Into<String>) {
-        let at = self.node(key).map_or(self.at, |node| node.span().start);
+        let at = self.find(key).map_or(self.at, |node| node.span().start);
         self.doc.fault(at, text);
     }
 
     /// Ends the reading: what nobody asked for is unknown.
     pub(crate) fn done(self) {
-        let asked = self.asked.into_inner();
-        for (key, _) in self.table.iter().filter(|(key, _)| !asked.iter().any(|known| key.get_ref() == known)) {
+        let (mut asked, refused) = (self.asked.borrow().clone(), self.refused.borrow());
+        asked.sort_unstable();
+        asked.dedup();
+        let known = |key: &str| asked.contains(&key) || refused.contains(&key);
+        for (key, _) in self.table.iter().filter(|(key, _)| !known(key.get_ref())) {
             let word = short(key.get_ref());
-            let near = nearest(&word, asked.iter().copied());
-            let text = if asked.is_empty() {
-                format!("unknown key {word:?}: {} has no settings", self.name)
-            } else {
-                format!("unknown key {word:?} in {}; did you mean {near:?}?", self.name)
+            // What stands there already cannot be meant.
+            let free: Vec<&str> = asked.iter().copied().filter(|key| self.find(key).is_none()).collect();
+            let hint = match nearest(&word, free.iter().copied()) {
+                Some(near) => format!("; did you mean {near:?}?"),
+                None if asked.is_empty() => ": it has no settings".to_owned(),
+                None => format!("; it can have {}", asked.join(", ")),
             };
-            self.doc.fault(key.span().start, text);
+            self.doc.fault(key.span().start, format!("unknown key {word:?} in {}{hint}", self.name));
         }
     }
 }
@@ -220,8 +274,8 @@ impl<'t> Keys<'t> {
 /// The words for a word that is none of those that are known.
 pub(crate) fn unknown_word(key: &str, word: &str, known: &[&'static str]) -> String {
     let word = short(word);
-    let near = nearest(&word, known.iter().copied());
-    format!("{key} = {word:?} is not known; it is one of {}; did you mean {near:?}?", known.join(", "))
+    let near = nearest(&word, known.iter().copied()).map_or(String::new(), |near| format!("; did you mean {near:?}?"));
+    format!("{key} = {word:?} is not known; it is one of {}{near}", known.join(", "))
 }
 
 /// What has settings that a text can change.
@@ -245,3 +299,40 @@ macro_rules! knobs {
     (@one $keys:ident $field:ident $zero:literal) => { $keys.set_some(stringify!($field), $field) };
 }
 pub(crate) use knobs;
+
+#[cfg(test)]
+mod tests {
+    use crate::scenario::Scenario;
+
+    #[test]
+    fn only_what_is_near_and_fits_is_suggested() {
+        let tail = "[[traffic]]\nkind = \"incast\"\nto = 0\nbytes = 1\n";
+        for (text, hint) in [
+            ("shape = \"torus\"", "it is one of ai_zone, clos2, dumbbell, fat_tree, long_haul, rail, ring, star"),
+            (
+                "shape = \"star\"\nhosts = 4\ncolour = 1",
+                "[fabric]; it can have delay, hosts, inside, metres, rate, shape",
+            ),
+            // It stands there already.
+            (
+                "shape = \"star\"\nhosts = 4\nhots = 5",
+                "[fabric]; it can have delay, hosts, inside, metres, rate, shape",
+            ),
+            ("shape = \"star\"\nhosts = 4\nrat = 5", "[fabric]; did you mean \"rate\"?"),
+            // A cable is no number of switches.
+            (
+                "shape = \"clos2\"\nleaves = 2\nhosts_per_leaf = 2\nspine = {}",
+                "[fabric] needs spines, such as spines = 4",
+            ),
+            ("shape = \"star\"\nhost = 4", "needs hosts, such as hosts = 4; is it meant by \"host\"?"),
+        ] {
+            let found = Scenario::parse(&format!("[fabric]\n{text}\n{tail}")).unwrap_err().to_string();
+            assert!(found.lines().any(|line| line.ends_with(hint)), "{found}");
+        }
+        // A flow file has lanes of its own: nobody is led to them.
+        let file = "[fabric]\nshape = \"star\"\nhosts = 4\n[[traffic]]\nkind = \"htsim\"\nfile = \"a.cm\"\nlan = 1\n";
+        let cm = "Nodes 4\nConnections 1\n0->1 id 1 start 0 size 1\n";
+        let found = Scenario::parse_with(file, &mut |_| Ok(cm.to_owned())).unwrap_err().to_string();
+        assert!(found.ends_with("[[traffic]]; it can have file, kind, limit, name, priority, start"), "{found}");
+    }
+}

@@ -214,7 +214,11 @@ fn hosts(keys: &Keys<'_>, key: &'static str, fabric: &Topology) -> Option<Vec<Ho
     };
     let mut hosts = Vec::new();
     for (first, last) in ranges {
-        if last >= all || first > last {
+        if first > last {
+            keys.fault_at(key, format!("{key}: the range {first}-{last} runs backwards; write {last}-{first}"));
+            return None;
+        }
+        if last >= all {
             keys.fault_at(
                 key,
                 format!("{key}: hosts {first} to {last} are not there; the fabric has 0 to {}", all - 1),
@@ -328,11 +332,15 @@ fn entry(keys: &Keys<'_>, fabric: &Topology, files: Files<'_>) -> Option<Traffic
         Kind::File { .. } => &["lane"],
         _ => &[],
     };
-    for key in said.iter().copied().filter(|key| keys.node(key).is_some()) {
-        keys.fault_at(key, format!("{key}: a {word} file has that of each flow; leave it out"));
+    for key in said {
+        keys.refuse(key, &format!("a {word} file has that of each flow; leave it out"));
     }
-    keys.set("lane", &mut traffic.lane);
-    keys.set("priority", &mut traffic.priority);
+    if !said.contains(&"lane") {
+        keys.set("lane", &mut traffic.lane);
+    }
+    if !said.contains(&"priority") {
+        keys.set("priority", &mut traffic.priority);
+    }
     keys.set("limit", &mut traffic.limit);
     if sized {
         keys.set_some("rounds", &mut traffic.rounds);
@@ -392,11 +400,26 @@ fn poisson(keys: &Keys<'_>, fabric: &Topology) -> Option<Poisson> {
 fn collective_of(keys: &Keys<'_>, kind: &'static collective::Kind, ranks: Vec<HostId>) -> Option<Kind> {
     // A network of hosts with one NIC each, unless something else is said.
     let mut shape = Shape { per_server: 1, inside: None, ..Shape::default() };
-    let mut per_server = 1_u32;
-    keys.set_some("per_server", &mut per_server);
-    shape.per_server = per_server as usize;
-    keys.set("inside", &mut shape.inside);
-    keys.set_some("pieces", &mut shape.pieces);
+    if kind.servers {
+        let mut per_server = 1_u32;
+        keys.set_some("per_server", &mut per_server);
+        shape.per_server = per_server as usize;
+        keys.set("inside", &mut shape.inside);
+    }
+    if kind.pieces {
+        keys.set_some("pieces", &mut shape.pieces);
+    }
+    let those = |has: fn(&collective::Kind) -> bool| {
+        collective::KINDS.iter().filter(|kind| has(kind)).map(|kind| kind.name).collect::<Vec<_>>().join(", ")
+    };
+    if !kind.servers {
+        let why = format!("only {} tells servers apart; leave it out", those(|kind| kind.servers));
+        keys.refuse("per_server", &why);
+        keys.refuse("inside", &why);
+    }
+    if !kind.pieces {
+        keys.refuse("pieces", &format!("only {} cut into pieces; leave it out", those(|kind| kind.pieces)));
+    }
     let compute = finite(keys, "compute")?;
     Some(Kind::Collective { kind, ranks, shape, compute })
 }

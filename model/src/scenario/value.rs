@@ -14,21 +14,28 @@ pub(crate) trait Value: Sized {
 
 /// Notes that a value is of another kind than it should be.
 fn wrong<T>(node: &Node<'_>, doc: &Doc, key: &str, wanted: &str) -> Option<T> {
-    let is = match node.get_ref().as_str() {
-        Some(text) => format!("{:?}", short(text)),
-        None => match (whole(node), float(node)) {
-            (Some(number), _) => number.to_string(),
-            (None, Some(number)) => number.to_string(),
-            _ => format!("of type {}", node.get_ref().type_str()),
-        },
-    };
-    doc.fault(node.span().start, format!("{key} is {is}; it must be {wanted}"));
+    doc.fault(node.span().start, format!("{key} is {}; it must be {wanted}", told(node)));
     None
 }
 
-fn whole(node: &Node<'_>) -> Option<i64> {
+/// A value as it stands in the text.
+fn told(node: &Node<'_>) -> String {
+    let value = node.get_ref();
+    match (value.as_str(), whole(node)) {
+        (Some(text), _) => format!("{:?}", short(text)),
+        (None, Some(number)) => number.to_string(),
+        _ => match (value.as_integer(), value.as_float()) {
+            (Some(number), _) => short(number.as_str()),
+            (None, Some(number)) => short(number.as_str()),
+            _ => format!("of type {}", value.type_str()),
+        },
+    }
+}
+
+/// A whole number. No integer of TOML is larger than the largest of 64 bits with a sign, but those of a model are.
+fn whole(node: &Node<'_>) -> Option<i128> {
     let number = node.get_ref().as_integer()?;
-    i64::from_str_radix(number.as_str(), number.radix()).ok()
+    i128::from_str_radix(number.as_str(), number.radix()).ok()
 }
 
 fn float(node: &Node<'_>) -> Option<f64> {
@@ -36,20 +43,71 @@ fn float(node: &Node<'_>) -> Option<f64> {
     number.is_finite().then_some(number)
 }
 
-/// A number and its unit as a count of the smallest unit, rounded: `"1.5 us"`, `"100 Gb/s"`.
-fn measure(text: &str, units: &[(&str, u64)]) -> Option<u64> {
-    let text = text.trim();
-    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_')?;
-    let (number, unit) = text.split_at(split);
-    let unit = unit.trim();
-    let (_, weight) = units.iter().find(|(name, _)| *name == unit)?;
+/// Units and what they are of the smallest.
+type Units = &'static [(&'static str, u64)];
+
+/// What can be wrong with a number and its unit.
+enum Wrong {
+    /// It is no such thing.
+    Form,
+    /// It is larger than can be counted.
+    Large,
+}
+
+/// A number and its unit as a count of the smallest unit, rounded: `"1.5 us"`, `"100 Gb/s"`, `"2e3 s"`.
+fn measure(text: &str, units: Units) -> Result<u64, Wrong> {
+    /// 2^64.
+    const MOST: f64 = 18_446_744_073_709_551_616.0;
+    let (number, unit) = text.trim().split_at(digits(text.trim()));
     let number = number.replace('_', "");
-    if let Ok(whole) = number.parse::<u64>() {
-        return whole.checked_mul(*weight);
+    let exact = number.parse::<u64>().ok();
+    let value = number.parse::<f64>().map_err(|_| Wrong::Form)?;
+    // Too large in every unit: then it is no matter whether the unit is one.
+    if exact.is_none() && value >= MOST {
+        return Err(Wrong::Large);
     }
-    let value = number.parse::<f64>().ok()? * *weight as f64;
+    let (_, weight) = units.iter().find(|(name, _)| *name == unit.trim()).ok_or(Wrong::Form)?;
+    if let Some(whole) = exact {
+        return whole.checked_mul(*weight).ok_or(Wrong::Large);
+    }
+    let value = value * *weight as f64;
     // Exact up to 2^53, and nobody writes more digits.
-    (value < 9e15).then(|| value.round() as u64)
+    if value < MOST { Ok(value.round() as u64) } else { Err(Wrong::Large) }
+}
+
+/// How long the number at the start of a text is.
+fn digits(text: &str) -> usize {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_').unwrap_or(text.len());
+    let (_, rest) = text.split_at(end);
+    let power = rest.strip_prefix(['e', 'E']).map(|power| power.strip_prefix(['+', '-']).unwrap_or(power));
+    let power = power.map_or(rest, |power| power.trim_start_matches(|c: char| c.is_ascii_digit()));
+    // No digit behind it: then it is the start of a unit.
+    let read = rest.len() - power.len();
+    let (read, _) = rest.split_at(read);
+    if read.ends_with(|c: char| c.is_ascii_digit()) { end + read.len() } else { end }
+}
+
+/// Reads a number and its unit, or, where `bare`, a number without one; `most` is the largest there is.
+fn read(node: &Node<'_>, doc: &Doc, key: &str, (units, bare, most): (Units, bool, u64), wanted: &str) -> Option<u64> {
+    let value = node.get_ref();
+    let found = match value.as_str() {
+        Some(text) => measure(text, units),
+        None if bare && value.as_integer().is_some() => match whole(node) {
+            Some(number) if number < 0 => Err(Wrong::Form),
+            number => number.and_then(|number| u64::try_from(number).ok()).ok_or(Wrong::Large),
+        },
+        None => Err(Wrong::Form),
+    };
+    match found {
+        Ok(number) if number <= most => Some(number),
+        Err(Wrong::Form) => wrong(node, doc, key, wanted),
+        _ => {
+            let largest = units.iter().max_by_key(|(_, weight)| *weight);
+            let most = largest.map_or(String::new(), |(name, weight)| format!("{} {name}", most / weight));
+            doc.fault(node.span().start, format!("{key} is {}, which is too large; the most is {most}", told(node)));
+            None
+        }
+    }
 }
 
 impl Value for String {
@@ -81,7 +139,7 @@ macro_rules! whole_numbers {
             fn read(node: &Node<'_>, doc: &Doc, key: &str) -> Option<Self> {
                 let number = whole(node).and_then(|number| Self::try_from(number).ok());
                 let most = Self::MAX.min(i64::MAX as Self);
-                number.or_else(|| wrong(node, doc, key, &format!("a whole number from 0 to {most}")))
+                number.filter(|number| *number <= most).or_else(|| wrong(node, doc, key, &format!("a whole number from 0 to {most}")))
             }
         }
     )*};
@@ -90,31 +148,33 @@ whole_numbers!(u8, u16, u32, u64);
 
 impl Value for Time {
     fn read(node: &Node<'_>, doc: &Doc, key: &str) -> Option<Self> {
-        const UNITS: &[(&str, u64)] =
+        const UNITS: Units =
             &[("ps", 1), ("ns", 1_000), ("us", 1_000_000), ("ms", 1_000_000_000), ("s", 1_000_000_000_000)];
-        let text = node.get_ref().as_str();
-        if text == Some("never") {
+        if node.get_ref().as_str() == Some("never") {
             return Some(Self::NEVER);
         }
-        let time = text.and_then(|text| measure(text, UNITS)).map(Self);
-        time.or_else(|| {
-            wrong(node, doc, key, "a time with its unit (ps, ns, us, ms, s), such as \"55 us\", or \"never\"")
-        })
+        let wanted = "a time with its unit (ps, ns, us, ms, s), such as \"55 us\", or \"never\"";
+        read(node, doc, key, (UNITS, false, Self::NEVER.0 - 1), wanted).map(Self)
     }
 }
 
 impl Value for Rate {
     fn read(node: &Node<'_>, doc: &Doc, key: &str) -> Option<Self> {
-        const UNITS: &[(&str, u64)] =
+        const UNITS: Units =
             &[("b/s", 1), ("kb/s", 1_000), ("Mb/s", 1_000_000), ("Gb/s", 1_000_000_000), ("Tb/s", 1_000_000_000_000)];
-        let rate = node.get_ref().as_str().and_then(|text| measure(text, UNITS)).filter(|rate| *rate > 0).map(Self);
-        rate.or_else(|| wrong(node, doc, key, "a rate with its unit (Mb/s, Gb/s, Tb/s), such as \"100 Gb/s\""))
+        let wanted = "a rate with its unit (Mb/s, Gb/s, Tb/s), such as \"100 Gb/s\"";
+        let rate = read(node, doc, key, (UNITS, false, u64::MAX), wanted)?;
+        if rate == 0 {
+            doc.fault(node.span().start, format!("{key} is zero; it must be more"));
+            return None;
+        }
+        Some(Self(rate))
     }
 }
 
 impl Value for Bytes {
     fn read(node: &Node<'_>, doc: &Doc, key: &str) -> Option<Self> {
-        const UNITS: &[(&str, u64)] = &[
+        const UNITS: Units = &[
             ("B", 1),
             ("KB", 1_000),
             ("kB", 1_000),
@@ -125,17 +185,15 @@ impl Value for Bytes {
             ("MiB", 1 << 20),
             ("GiB", 1 << 30),
         ];
-        let number = whole(node).and_then(|number| u64::try_from(number).ok());
-        let bytes = number.or_else(|| node.get_ref().as_str().and_then(|text| measure(text, UNITS))).map(Self);
-        bytes.or_else(|| wrong(node, doc, key, "bytes, such as 4096 or \"64 KiB\" (B, kB, MB, GB, KiB, MiB, GiB)"))
+        let wanted = "bytes, such as 4096 or \"64 KiB\" (B, kB, MB, GB, KiB, MiB, GiB)";
+        read(node, doc, key, (UNITS, true, u64::MAX), wanted).map(Self)
     }
 }
 
 impl Value for Metres {
     fn read(node: &Node<'_>, doc: &Doc, key: &str) -> Option<Self> {
-        let number = whole(node).and_then(|number| u64::try_from(number).ok());
-        let text = || node.get_ref().as_str().and_then(|text| measure(text, &[("m", 1), ("km", 1_000)]));
-        number.or_else(text).map(Self).or_else(|| wrong(node, doc, key, "metres, such as 30 or \"3000 km\""))
+        const UNITS: Units = &[("m", 1), ("km", 1_000)];
+        read(node, doc, key, (UNITS, true, u64::MAX), "metres, such as 30 or \"3000 km\"").map(Self)
     }
 }
 
@@ -241,3 +299,60 @@ macro_rules! words {
     };
 }
 pub(super) use words;
+
+#[cfg(test)]
+mod tests {
+    use crate::scenario::{Faults, Scenario};
+
+    /// What is said of the last line of a scenario.
+    fn said(line: &str) -> String {
+        let text =
+            format!("[[traffic]]\nkind = \"incast\"\nto = 0\nbytes = 1000\n[fabric]\nshape = \"star\"\nhosts = 2\n");
+        match Scenario::parse(&format!("{text}{line}\n")) {
+            Ok(_) => String::new(),
+            Err(Faults(faults)) => faults.first().map_or(String::new(), |fault| fault.text.clone()),
+        }
+    }
+
+    #[test]
+    fn too_large_is_no_lack_of_a_unit() {
+        for (line, fault) in [
+            (
+                "rate = \"99999999999999999999Gbps\"",
+                "rate is \"99999999999999999999Gbps\", which is too large; the most is 18446744 Tb/s",
+            ),
+            ("rate = \"18446745 Tb/s\"", "rate is \"18446745 Tb/s\", which is too large; the most is 18446744 Tb/s"),
+            ("delay = \"1e30s\"", "delay is \"1e30s\", which is too large; the most is 18446744 s"),
+            (
+                "delay = \"18446744073709551615 ps\"",
+                "delay is \"18446744073709551615 ps\", which is too large; the most is 18446744 s",
+            ),
+            (
+                "metres = 99999999999999999999",
+                "metres is 99999999999999999999, which is too large; the most is 18446744073709551 km",
+            ),
+            (
+                "rate = \"100 Gbps\"",
+                "rate is \"100 Gbps\"; it must be a rate with its unit (Mb/s, Gb/s, Tb/s), such as \"100 Gb/s\"",
+            ),
+            ("rate = \"0 Gb/s\"", "rate is zero; it must be more"),
+            (
+                "delay = \"5\"",
+                "delay is \"5\"; it must be a time with its unit (ps, ns, us, ms, s), such as \"55 us\", or \"never\"",
+            ),
+            (
+                "delay = \"1e us\"",
+                "delay is \"1e us\"; it must be a time with its unit (ps, ns, us, ms, s), such as \"55 us\", or \"never\"",
+            ),
+            ("metres = -1", "metres is -1; it must be metres, such as 30 or \"3000 km\""),
+            ("[nic]\nmtu = \"1e30\"", "mtu is \"1e30\", which is too large; the most is 18446744 TB"),
+            ("[nic]\nack_every = 65536", "ack_every is 65536; it must be a whole number from 0 to 65535"),
+            ("[cc]\nname = \"dcqcn\"\ng = inf", "g is inf; it must be a number, not below zero"),
+        ] {
+            assert_eq!(said(line), fault);
+        }
+        for line in ["delay = \"10000.5 s\"", "delay = \"1e3 ns\"", "rate = \"1.5E2 Gb/s\"", "delay = \"1_000 ns\""] {
+            assert_eq!(said(line), "", "{line}");
+        }
+    }
+}

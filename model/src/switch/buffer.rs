@@ -71,7 +71,7 @@ impl Buffer {
     /// Whether an account is so low in its pool that the other end may go on, its headroom being empty.
     #[inline(always)]
     pub(crate) const fn low(&self, shared: u64, pool: &Pool) -> bool {
-        shared == 0 || shared + self.hysteresis.0 <= pool.threshold(self.alpha_256)
+        shared == 0 || shared.saturating_add(self.hysteresis.0) <= pool.threshold(self.alpha_256)
     }
 
     /// Headroom of a port and priority whose cable has a given rate and delay, and whose frames are at most `frame`
@@ -118,7 +118,7 @@ impl Pool {
     /// What one account may have.
     #[inline(always)]
     pub(crate) const fn threshold(&self, alpha_256: u32) -> u64 {
-        (self.size.saturating_sub(self.used) * alpha_256 as u64) >> 8
+        self.size.saturating_sub(self.used).saturating_mul(alpha_256 as u64) >> 8
     }
 }
 
@@ -151,5 +151,10 @@ mod tests {
         assert_eq!(pool.threshold(32), 128_000);
         assert_eq!(Pool { used: 512_000, ..pool }.threshold(32), 64_000);
         assert_eq!(Pool { used: 2_000_000, ..pool }.threshold(32), 0);
+        // As much as can be counted is no less than a little.
+        let huge = Pool { size: u64::MAX, used: 0 };
+        assert!(huge.threshold(u32::MAX) > huge.threshold(1));
+        let buffer = Buffer { hysteresis: Bytes(u64::MAX), ..Buffer::default() };
+        assert!(buffer.low(0, &pool) && !buffer.low(1, &pool));
     }
 }
