@@ -19,11 +19,12 @@ pub const CREDIT: u32 = 64;
 /// Preamble and start delimiter 8, gap between frames 12 (IEEE 802.3, 3.1.1 and 4.4.2).
 pub const GAP: u32 = 8 + 12;
 
-/// Bytes that a cable carries for a message of `bytes` in packets of `mtu`, headers and gaps included.
+/// Bytes that a cable carries for a message of `bytes` in packets of `mtu`, headers and gaps included; at most as many as
+/// can be counted.
 #[must_use]
 pub const fn message(bytes: Bytes, mtu: Bytes) -> Bytes {
     let packets = bytes.0.div_ceil(if mtu.0 == 0 { 1 } else { mtu.0 });
-    Bytes(bytes.0 + packets * (HEADERS + GAP) as u64 + RETH as u64)
+    Bytes(bytes.0.saturating_add(packets.saturating_mul((HEADERS + GAP) as u64)).saturating_add(RETH as u64))
 }
 
 #[cfg(test)]
@@ -35,5 +36,6 @@ mod tests {
         assert_eq!([HEADERS, ACK, CNP, HEADERS + GAP], [62, 66, 78, 82]);
         assert_eq!(message(Bytes(4096), Bytes(4096)), Bytes(4096 + 82 + 16));
         assert_eq!(message(Bytes(4097), Bytes(1000)), Bytes(4097 + 5 * 82 + 16));
+        assert_eq!(message(Bytes(u64::MAX), Bytes(1)), Bytes(u64::MAX));
     }
 }

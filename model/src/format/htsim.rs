@@ -393,7 +393,7 @@ mod tests {
             ("Connections 2\n0->1 start 0 size 5\n4->0 start 0 size 5\nNodes 4", 3, "hosts 0 to 3"),
             ("Nodes 4\nConnections 1\n-1->0 start 0 size 5", 3, "the source is \"-1\""),
             ("Nodes 4\nConnections 1\n0->1 start 0 size -5", 3, "size in bytes is \"-5\""),
-            ("Nodes 4\nConnections 1\n0->1 start 0 size 18446744073709551616", 3, "whole number in range"),
+            ("Nodes 4\nConnections 1\n0->1 start 0 size 18446744073709551616", 3, "the most is 18446744073709551615"),
             ("Nodes 4\nConnections 1\n0->1 start -1 size 5", 3, "picoseconds"),
             ("Nodes 4\nConnections 1\n0->1 start 18446744073709551616 size 5", 3, "picoseconds"),
             ("Nodes 4\nConnections 2\n0->1 id 7 start 0 size 5\n2->3 id 7 start 0 size 5", 4, "line 3"),

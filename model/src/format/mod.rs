@@ -7,6 +7,7 @@ pub mod hpcc;
 pub mod htsim;
 
 use std::collections::BTreeMap;
+use std::num::{IntErrorKind, ParseIntError};
 
 use crate::topology::HostId;
 use crate::units::{Rate, Time};
@@ -89,13 +90,29 @@ fn plain(id: FlowId, flow: &Flow) -> Result<(), WriteError> {
     Err(WriteError { flow: id.0, why })
 }
 
+/// A kind of whole number, and the largest of it.
+trait Whole: std::str::FromStr<Err = ParseIntError> {
+    const MOST: u64;
+}
+
+macro_rules! whole {
+    ($($type:ty),*) => { $(impl Whole for $type { const MOST: u64 = Self::MAX as u64; })* };
+}
+whole!(u8, u16, u32, u64, usize, i64);
+
 /// A field as a number.
-fn number<T: std::str::FromStr>(line: usize, what: &str, text: Option<&str>) -> Result<T, ReadError> {
+fn number<T: Whole>(line: usize, what: &str, text: Option<&str>) -> Result<T, ReadError> {
     let Some(text) = text else {
         return Err(ReadError::new(line, format!("{what} is missing")));
     };
     let short: String = text.chars().take(40).collect();
-    text.parse().map_err(|_| ReadError::new(line, format!("{what} is {short:?}; it must be a whole number in range")))
+    text.parse().map_err(|error: ParseIntError| {
+        let wanted = match error.kind() {
+            IntErrorKind::PosOverflow => format!("it is too large, the most is {}", T::MOST),
+            _ => "it must be a whole number".to_owned(),
+        };
+        ReadError::new(line, format!("{what} is {short:?}; {wanted}"))
+    })
 }
 
 /// A decimal number of some unit as picoseconds, exactly; what is finer is cut off.

@@ -37,6 +37,8 @@ pub(super) fn check(scenario: &Scenario, keys: &Keys<'_>) {
     }
     sense.faults();
     sense.finite(&[("observe.bin", scenario.bin)]);
+    sense.plain("name", &scenario.name, &[]);
+    sense.plain("about", &scenario.about, &['\n', '\r', '\t']);
 }
 
 struct Sense<'a, 't> {
@@ -62,6 +64,13 @@ impl Sense<'_, '_> {
     fn finite(&self, rows: &[(&str, Time)]) {
         for (path, _) in rows.iter().filter(|(_, time)| *time == Time::NEVER) {
             self.keys.fault_in(&[path], format!("{} is never; it must be a time", key(path)));
+        }
+    }
+
+    /// Texts for a terminal, which control characters would be orders for.
+    fn plain(&self, path: &str, text: &str, but: &[char]) {
+        if let Some(control) = text.chars().find(|c| c.is_control() && !but.contains(c)) {
+            self.no(&[path], format!("it has the control character {control:?}; leave it out"));
         }
     }
 
@@ -291,6 +300,7 @@ impl Sense<'_, '_> {
             self.no(&[&path("start"), at], format!("nothing is sent before the run ends at {until} ([run] until)"));
         }
         self.carried(&[(&path("limit"), traffic.limit)]);
+        self.plain(&path("name"), &traffic.name, &[]);
         match &traffic.kind {
             Kind::Background { rate, time, .. } => {
                 self.most(&[&path("rate")], *rate, self.line, ", the rate of a host's cable");
@@ -405,6 +415,7 @@ mod tests {
             ),
             ("[[traffic]]\nkind = \"tree\"\nbytes = 9\npieces = 2000", "11: pieces is 2000; it must be at most 1024"),
             ("[[traffic]]\nkind = \"ring\"\nbytes = 9\npieces = 2", "11: pieces: only broadcast, reduce, tree cut"),
+            ("name = \"\\u001b[31m\"", "8: name: it has the control character '\\u{1b}'; leave it out"),
             ("from = \"3-1\"", "8: from: the range 3-1 runs backwards; write 1-3"),
         ] {
             let found = said(STAR, more);

@@ -365,7 +365,7 @@ fn finite(keys: &Keys<'_>, key: &'static str) -> Option<Time> {
 /// The flows of a file that is named.
 fn file(keys: &Keys<'_>, format: &Format, fabric: &Topology, files: Files<'_>) -> Option<Workload> {
     let name: String = keys.need("file", "\"flows.cm\"")?;
-    let short = super::reader::short(&name);
+    let short = super::reader::short(&name).escape_debug().to_string();
     let no = |why: String| {
         keys.fault_at("file", format!("{short}: {why}"));
         None

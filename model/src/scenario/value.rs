@@ -306,8 +306,7 @@ mod tests {
 
     /// What is said of the last line of a scenario.
     fn said(line: &str) -> String {
-        let text =
-            format!("[[traffic]]\nkind = \"incast\"\nto = 0\nbytes = 1000\n[fabric]\nshape = \"star\"\nhosts = 2\n");
+        let text = "[[traffic]]\nkind = \"incast\"\nto = 0\nbytes = 1000\n[fabric]\nshape = \"star\"\nhosts = 2\n";
         match Scenario::parse(&format!("{text}{line}\n")) {
             Ok(_) => String::new(),
             Err(Faults(faults)) => faults.first().map_or(String::new(), |fault| fault.text.clone()),
