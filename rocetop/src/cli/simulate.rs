@@ -13,7 +13,7 @@ use rocetop_model::scenario::{Ended, Fault, Faults, KEYS, Run, Scenario};
 use rocetop_model::topology::PortId;
 
 use super::input::listen;
-use super::write::{is_read, is_stdout};
+use super::write::{Target, is_read, is_stdout};
 use super::{Exit, quiet_pipe};
 use crate::report::simulation::Simulation;
 use crate::report::text;
@@ -81,7 +81,8 @@ Frames cut by --snaplen keep their length; their ICRC cannot be told.
 Exit codes: 0 the run went to its end, or to its `until`, whatever became of the
 traffic, 2 usage or I/O error or a fault in the scenario, 3 it was interrupted,
 or its `hops` were used up: the report and the files are of what was played
-until then. The same scenario and seed give the same bytes.";
+until then. Ctrl-C before anything was played ends it at once.
+The same scenario and seed give the same bytes.";
 
 /// A link and the file for its frames.
 #[derive(Clone, Debug)]
@@ -118,7 +119,6 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         io::stdout().write_all(KEYS.as_bytes()).or_else(quiet_pipe).context("cannot write the keys")?;
         return Ok(Exit::Clean);
     };
-    let stop = listen()?;
     let (mut scenario, inputs) = read(path)?;
     if let Some(seed) = args.seed {
         scenario.settings.seed = seed;
@@ -131,15 +131,13 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     scenario.taps.extend(taps.iter().map(|(port, _)| *port));
     let mut run = scenario.begin().map_err(|unfit| anyhow::anyhow!(at(path, &unfit.fault)))?;
     let mut captures = Captures::new(&scenario.fabric, args.snaplen);
-    for (nth, (port, path)) in taps.iter().enumerate() {
-        let before: Vec<PathBuf> = taps.iter().take(nth).map(|(_, path)| path.to_path_buf()).collect();
-        ensure!(
-            is_read(path, &before).is_none(),
-            "{} is named for two links: each needs a file of its own",
-            path.display()
-        );
-        captures.add(*port, create(path, &inputs)?).with_context(|| format!("cannot write {}", path.display()))?;
+    let targets = targets(taps.iter().map(|(_, path)| *path), &inputs)?;
+    for ((port, path), target) in taps.iter().zip(&targets) {
+        let file = BufWriter::with_capacity(1 << 16, target.begin()?);
+        captures.add(*port, file).with_context(|| format!("cannot write {}", path.display()))?;
     }
+    // Until here a signal ends the program as it ends any other: there is nothing to tell yet.
+    let stop = listen()?;
     play(&mut run, &mut captures, &stop);
     let frames = captures.finish().map_err(|(port, error)| {
         let file = taps.iter().find(|(tap, _)| *tap == port).map_or(Path::new(""), |(_, file)| file);
@@ -180,9 +178,11 @@ fn read(path: &Path) -> anyhow::Result<(Scenario, Vec<PathBuf>)> {
         File::open(path).and_then(|file| file.take(MOST).read_to_end(&mut text))
     };
     read.with_context(|| format!("cannot read {name}"))?;
-    let Ok(text) = String::from_utf8(text) else {
-        bail!("{name} is no scenario: it is not UTF-8 text; `rocetop simulate --help` shows one");
-    };
+    // It may have been cut within a character.
+    ensure!((text.len() as u64) < MOST, "{name} has more than {} bytes; a scenario may have no more", MOST - 1);
+    let text = utf8(text).map_err(|NotText { line, why }| {
+        anyhow::anyhow!("{name}:{line}: {why}; a scenario is UTF-8 text, and `rocetop simulate --help` shows one")
+    })?;
     // Files are named as they stand to the scenario's own.
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut inputs = vec![path.to_owned()];
@@ -210,19 +210,42 @@ fn flow_file(path: &Path) -> Result<String, String> {
     if text.len() as u64 > MOST_OF_FLOWS {
         return Err(format!("it is larger than {} MB, more than any scenario's flows need", MOST_OF_FLOWS >> 20));
     }
-    String::from_utf8(text).map_err(|_| "it is not UTF-8 text".to_owned())
+    utf8(text).map_err(|NotText { line, why }| format!("line {line}: {why}"))
 }
 
-/// Opens a file for a capture; none of those that were read.
-fn create(path: &Path, inputs: &[PathBuf]) -> anyhow::Result<BufWriter<File>> {
-    let name = path.display();
-    ensure!(!is_stdout(path), "--pcap needs the name of a file: standard output has the report");
-    if let Some(input) = is_read(path, inputs) {
-        let what = if inputs.first() == Some(input) { "the scenario" } else { "a flow file of the scenario" };
-        bail!("{name} is {what}, which is read: --pcap needs another file");
+/// Where bytes are no text.
+struct NotText {
+    line: usize,
+    why: String,
+}
+
+/// The text of a file.
+fn utf8(bytes: Vec<u8>) -> Result<String, NotText> {
+    String::from_utf8(bytes).map_err(|error| {
+        let (right, rest) = error.as_bytes().split_at(error.utf8_error().valid_up_to());
+        let line = right.iter().filter(|byte| **byte == b'\n').count() + 1;
+        let before = right.iter().rev().take_while(|byte| **byte != b'\n').count();
+        let byte = rest.first().copied().unwrap_or_default();
+        NotText { line, why: format!("byte {} of the line (0x{byte:02x}) is not UTF-8", before + 1) }
+    })
+}
+
+/// Opens the files for captures, none of them twice and none that was read. What is in them stays until all are open.
+fn targets<'a>(paths: impl Iterator<Item = &'a Path>, inputs: &[PathBuf]) -> anyhow::Result<Vec<Target>> {
+    let mut targets = Vec::new();
+    let mut open: Vec<PathBuf> = Vec::new();
+    for path in paths {
+        let name = path.display();
+        ensure!(!is_stdout(path), "--pcap needs the name of a file: standard output has the report");
+        if let Some(input) = is_read(path, inputs) {
+            let what = if inputs.first() == Some(input) { "the scenario" } else { "a flow file of the scenario" };
+            bail!("{name} is {what}, which is read: --pcap needs another file");
+        }
+        ensure!(is_read(path, &open).is_none(), "{name} is named for two links: each needs a file of its own");
+        targets.push(Target::at(path)?);
+        open.push(path.to_owned());
     }
-    let file = File::create(path).with_context(|| format!("cannot write {name}"))?;
-    Ok(BufWriter::with_capacity(1 << 16, file))
+    Ok(targets)
 }
 
 /// Plays to the end, or until somebody asks for it; a line on a terminal says how far it is.

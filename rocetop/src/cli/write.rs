@@ -76,14 +76,37 @@ impl Target {
     /// A file that cannot be written, or is one of the captures.
     pub(super) fn open(path: &Path, input: &Input) -> anyhow::Result<Self> {
         ensure_apart(path)?;
-        let name = path.display();
-        let created = !path.exists();
-        let file = File::options().write(true).create(true).truncate(false).open(path);
-        let file = file.with_context(|| format!("cannot write {name}"))?;
+        let target = Self::at(path)?;
         if let Some(capture) = is_read(path, &input.files) {
+            let name = path.display();
             bail!("{name} is the capture {} that is read: --write needs another file", capture.display());
         }
+        Ok(target)
+    }
+
+    /// [`Target::open`] of a path that is known to be nobody else's.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub(super) fn at(path: &Path) -> anyhow::Result<Self> {
+        let created = !path.exists();
+        let file = File::options().write(true).create(true).truncate(false).open(path);
+        let file = file.with_context(|| format!("cannot write {}", path.display()))?;
         Ok(Self { path: path.to_owned(), file, created })
+    }
+
+    /// Empties the file and gives it to be written.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(super) fn begin(&self) -> anyhow::Result<File> {
+        let empty = || {
+            if self.file.metadata()?.is_file() {
+                self.file.set_len(0)?;
+            }
+            self.file.try_clone()
+        };
+        empty().with_context(|| format!("cannot write {}", self.path.display()))
     }
 
     /// Reads the captures again and writes what was chosen. Tells how much that was on standard error.
@@ -105,10 +128,7 @@ impl Target {
         let members = chosen.members(ledger);
         let what = What { filter: options.filter.as_ref(), members: members.as_ref(), notes: &notes };
         let timeline = input.open(stop)?;
-        if self.file.metadata().is_ok_and(|m| m.is_file()) {
-            self.file.set_len(0).with_context(|| format!("cannot write {name}"))?;
-        }
-        let out = BufWriter::with_capacity(1 << 16, &self.file);
+        let out = BufWriter::with_capacity(1 << 16, self.begin()?);
         let saved = with_progress(|progress| save::save(timeline, &what, out, progress));
         let saved = saved.with_context(|| format!("cannot write {name}"))?;
         anstream::eprintln!("rocetop: {name}: {} frames, {} of them with comments", saved.frames, saved.commented);
