@@ -100,3 +100,36 @@ fn an_interrupt_ends_a_large_set_up() {
     // A release build sets it up in some seconds.
     assert!(interrupted(command, Duration::from_millis(500)) < Duration::from_secs(2));
 }
+
+/// The same scenario flow by flow: seven into one have the line to themselves, one after all.
+#[test]
+fn flows_alone_reach_what_the_line_carries() {
+    let folder = Folder::new();
+    let text = "[fabric]\nshape = \"star\"\nhosts = 8\nrate = \"100 Gb/s\"\n[cc]\nname = \"dcqcn\"\n\
+        [[traffic]]\nkind = \"incast\"\nto = 7\nbytes = \"1 MB\"\n";
+    let path = folder.file("flows.toml", text.as_bytes());
+    let ran = Ran::of(&mut rocetop(&["simulate", "--flow-level", "--json", &path]));
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    let played: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((&played["schema"], &played["totals"]["flows_done"]), (&"rocetop.flow_level/1".into(), &7.into()));
+    for flow in played["flows"].as_array().unwrap() {
+        // 7 MB of payload at 100 Gb/s are 560 us; headers are two bytes in a hundred, and the way is some microseconds.
+        let took = flow["duration_ns"].as_u64().unwrap();
+        assert!((565_000..580_000).contains(&took), "{flow}");
+        assert!(flow.get("ce").is_none(), "{flow}");
+    }
+    let busiest = played["links"].as_array().unwrap().iter().map(|link| link["use_ppm"].as_u64().unwrap()).max();
+    assert!(busiest.unwrap() > 980_000, "{busiest:?}");
+    let ran = Ran::of(&mut rocetop(&["simulate", "--flow-level", &path]));
+    assert!(ran.out.contains("flows alone, at the rates that a perfect congestion control"), "{}", ran.out);
+    assert!(ran.out.lines().all(|line| line.chars().count() <= 80), "{}", ran.out);
+    for (args, words) in
+        [(&["--pcap", "h0=x"][..], "cannot be used with"), (&["--json", "--series"], "cannot be used with")]
+    {
+        let ran = Ran::of(&mut rocetop(&[&["simulate", "--flow-level", &path], args].concat()));
+        assert!(ran.code == Some(2) && ran.err.contains(words), "{}", ran.err);
+    }
+    let cut = folder.file("cut.toml", format!("{text}[[fault]]\nkind = \"cut\"\nlink = \"h0\"\n").as_bytes());
+    let ran = Ran::of(&mut rocetop(&["simulate", "--flow-level", &cut]));
+    assert!(ran.code == Some(2) && ran.err.contains("cut.toml:11: flows do not show"), "{}", ran.err);
+}

@@ -35,6 +35,9 @@ use crate::workload::{Flow, FlowId, Followers, Workload};
 /// Flows that the engine's events can name.
 const MOST: usize = 1 << 28;
 
+/// The wheel's longest frame; a PSN's worth of it must fit 32 bits, and a turn of the scheduler one of it.
+pub(crate) const LARGEST_MTU: u64 = QUANTUM as u64 - (wire::HEADERS + wire::RETH + wire::INT) as u64;
+
 /// Why a run cannot begin.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -143,8 +146,7 @@ impl Simulation {
     /// A workload that cannot be played, settings that fit neither the fabric nor themselves.
     pub fn new(fabric: Topology, load: &Workload, settings: Settings) -> Result<Self, Error> {
         load.check(fabric.hosts())?;
-        // The wheel's longest frame; a PSN's worth of it must fit 32 bits, and a turn of the scheduler one of it.
-        let most = QUANTUM as u64 - u64::from(wire::HEADERS + wire::RETH + wire::INT);
+        let most = LARGEST_MTU;
         let mtu = settings.nic.mtu.0;
         if mtu == 0 || mtu > most {
             return Err(Error::Mtu { mtu, most });

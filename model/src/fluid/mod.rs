@@ -71,6 +71,16 @@ pub enum Error {
     },
 }
 
+impl From<Error> for crate::engine::Error {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Workload(error) => error.into(),
+            Error::Mtu => Self::Mtu { mtu: 0, most: crate::engine::LARGEST_MTU },
+            Error::NoWay { flow, src, dst } => Self::NoWay { flow, src, dst },
+        }
+    }
+}
+
 /// What a run came to.
 #[derive(Clone, Debug)]
 pub struct Outcome {
@@ -215,6 +225,10 @@ impl Run<'_> {
                 (Some(at), None) | (None, Some(at)) => at,
                 (Some(a), Some(b)) => a.min(b),
             };
+            // What is left would go on behind the end of all time.
+            if next == Time::NEVER {
+                return Ok(solutions);
+            }
             self.pass(next)?;
         }
     }

@@ -23,6 +23,7 @@
 
 mod fabric;
 mod faults;
+mod fluid;
 mod keys;
 mod reader;
 mod run;
@@ -32,6 +33,7 @@ mod traffic;
 mod unfit;
 mod value;
 
+pub use fluid::Fluid;
 pub use keys::KEYS;
 pub use reader::Fault;
 pub(crate) use reader::{Keys, Knobs, knobs};
@@ -185,7 +187,9 @@ impl Scenario {
                 table.done();
             }
         }
-        places.settings.extend(keys.line("fabric").map(|line| ("fabric".to_owned(), line)));
+        for key in ["fabric", "fault"] {
+            places.settings.extend(keys.line(key).map(|line| (key.to_owned(), line)));
+        }
         if let Some(cc) = keys.table("cc", "[cc]").and_then(settings::congestion_control) {
             settings.cc = cc;
         }
@@ -214,12 +218,14 @@ impl Scenario {
                 run.set("seed", &mut scenario.settings.seed);
                 run.set_some("until", &mut scenario.until);
                 run.set_some("hops", &mut scenario.hops);
+                run.places("run", &mut scenario.places.settings);
                 run.done();
             }
             if let Some(observe) = observe {
                 observe.set_some("bin", &mut scenario.bin);
                 scenario.watched = scenario.links(&observe, "watch").unwrap_or(std::mem::take(&mut scenario.watched));
                 scenario.taps = scenario.links(&observe, "taps").unwrap_or_default();
+                observe.places("observe", &mut scenario.places.settings);
                 observe.done();
             }
             scenario
@@ -273,11 +279,8 @@ impl Scenario {
         (load, ends)
     }
 
-    /// A run that stands at time zero.
-    ///
-    /// # Errors
-    /// Traffic or settings that do not fit the fabric, with their place in the text.
-    pub fn begin(&self) -> Result<Run, Unfit> {
+    /// What is sent, clear-to-send among it.
+    fn load(&self) -> Result<run::Load, Unfit> {
         let (mut load, mut ends) = self.parts();
         if let Some(admission) = &self.admission {
             let admitted = admission.admit(&load).map_err(|why| self.unfit(why.into(), &ends))?;
@@ -286,14 +289,23 @@ impl Scenario {
             // Clear-to-send stands behind all that is sent.
             ends.push(load.flows().len() as u32);
         }
-        let simulation = Simulation::new(self.fabric.clone(), &load, self.settings.clone());
-        let mut simulation = simulation.map_err(|why| self.unfit(why, &ends))?;
+        Ok(run::Load::new(self, load, ends))
+    }
+
+    /// A run that stands at time zero.
+    ///
+    /// # Errors
+    /// Traffic or settings that do not fit the fabric, with their place in the text.
+    pub fn begin(&self) -> Result<Run, Unfit> {
+        let load = self.load()?;
+        let simulation = Simulation::new(self.fabric.clone(), load.flows(), self.settings.clone());
+        let mut simulation = simulation.map_err(|why| self.unfit(why, load.ends()))?;
         for port in &self.taps {
             simulation.tap(*port);
         }
         simulation.watch_pauses();
         let watch = Watch::new(&mut simulation, self.watched.iter().copied(), self.bin);
-        Ok(Run::new(self, simulation, watch, load, ends))
+        Ok(Run::new(self, simulation, watch, load))
     }
 }
 

@@ -12,6 +12,42 @@ const CHUNK: u64 = 1 << 18;
 /// What clear-to-send messages are called among the flows.
 const CLEAR_TO_SEND: &str = "clear to send";
 
+/// What a scenario sends.
+#[derive(Debug)]
+pub(super) struct Load {
+    flows: Workload,
+    /// One past the last flow of each entry of the traffic, and of clear-to-send where there is admission.
+    ends: Vec<u32>,
+    /// The name of each.
+    names: Vec<String>,
+}
+
+impl Load {
+    pub(super) fn new(scenario: &Scenario, flows: Workload, ends: Vec<u32>) -> Self {
+        let names = scenario.traffic.iter().map(|traffic| traffic.name.clone()).chain([CLEAR_TO_SEND.to_owned()]);
+        Self { flows, ends, names: names.collect() }
+    }
+
+    pub(super) const fn flows(&self) -> &Workload {
+        &self.flows
+    }
+
+    pub(super) fn ends(&self) -> &[u32] {
+        &self.ends
+    }
+
+    /// Messages that cross the fabric: the name of their traffic, what was to be sent, what became of it.
+    pub(super) fn messages(
+        &self,
+        result: impl Fn(FlowId) -> FlowResult,
+    ) -> impl Iterator<Item = (FlowId, &str, &Flow, FlowResult)> {
+        self.flows.flows().iter().filter(|(_, flow)| !flow.is_work()).map(move |(id, flow)| {
+            let entry = self.ends.partition_point(|end| *end <= id.0);
+            (id, self.names.get(entry).map_or("", String::as_str), flow, result(id))
+        })
+    }
+}
+
 /// Who takes what is seen while a run goes on.
 pub trait Sink {
     /// A tap has seen a frame. Calls are in the order of time.
@@ -44,29 +80,19 @@ pub struct Run {
     simulation: Simulation,
     watch: Watch,
     trees: Trees,
-    load: Workload,
-    /// One past the last flow of each entry of the traffic, and of clear-to-send where there is admission; the name.
-    entries: Vec<(u32, String)>,
+    load: Load,
     until: Time,
     hops: u64,
     ended: Option<Ended>,
 }
 
 impl Run {
-    pub(super) fn new(
-        scenario: &Scenario,
-        simulation: Simulation,
-        watch: Watch,
-        load: Workload,
-        ends: Vec<u32>,
-    ) -> Self {
-        let names = scenario.traffic.iter().map(|traffic| traffic.name.clone()).chain([CLEAR_TO_SEND.to_owned()]);
+    pub(super) fn new(scenario: &Scenario, simulation: Simulation, watch: Watch, load: Load) -> Self {
         Self {
             simulation,
             watch,
             trees: Trees::default(),
             load,
-            entries: ends.into_iter().zip(names).collect(),
             until: scenario.until,
             hops: scenario.hops,
             ended: None,
@@ -136,10 +162,6 @@ impl Run {
 
     /// Messages that cross the fabric: the name of their traffic, what was to be sent, what became of it.
     pub fn flows(&self) -> impl Iterator<Item = (FlowId, &str, &Flow, FlowResult)> {
-        self.load.flows().iter().filter(|(_, flow)| !flow.is_work()).map(|(id, flow)| {
-            let entry = self.entries.partition_point(|(end, _)| *end <= id.0);
-            let name = self.entries.get(entry).map_or("", |(_, name)| name.as_str());
-            (id, name, flow, self.simulation.flow(id))
-        })
+        self.load.messages(|id| self.simulation.flow(id))
     }
 }

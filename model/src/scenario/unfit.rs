@@ -34,6 +34,13 @@ pub(super) struct Places {
     pub(super) traffic: Vec<usize>,
 }
 
+impl Places {
+    /// The line of a key from the top; 0 where it stands nowhere.
+    pub(super) fn line(&self, key: &str) -> usize {
+        self.settings.get(key).copied().unwrap_or_default()
+    }
+}
+
 /// The settings that an error of the engine is about, those that it is most about first.
 fn settings(why: &Error) -> &'static [&'static str] {
     use crate::workload::Error as Load;

@@ -15,6 +15,7 @@ use rocetop_model::topology::PortId;
 use super::input::listen;
 use super::write::{Target, is_read, is_stdout};
 use super::{Exit, quiet_pipe};
+use crate::report::flow_level::FlowLevel;
 use crate::report::simulation::Simulation;
 use crate::report::text;
 use crate::simulate::Captures;
@@ -36,7 +37,7 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
-    /// Print the run as JSON (rocetop.simulation/1)
+    /// Print the run as JSON (rocetop.simulation/1; with --flow-level rocetop.flow_level/1)
     #[arg(long)]
     json: bool,
 
@@ -51,6 +52,10 @@ pub struct Args {
     /// Save no more than this many bytes of each frame
     #[arg(long, value_name = "BYTES", default_value_t = 0, hide_default_value = true, requires = "pcap")]
     snaplen: u32,
+
+    /// Play flows alone, at max-min fair rates: orders of magnitude faster, without queues and losses
+    #[arg(long, conflicts_with_all = ["pcap", "series"])]
+    flow_level: bool,
 
     /// Show at most this many flows and links in the text report
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -123,6 +128,14 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     if let Some(seed) = args.seed {
         scenario.settings.seed = seed;
     }
+    if args.flow_level {
+        let played = scenario.fluid().map_err(|fault| anyhow::anyhow!(at(path, &fault)))?;
+        let report = FlowLevel::new(&scenario, &played);
+        let json = |mut out: &mut dyn Write| report.write(&mut out);
+        let page = |mut out: &mut dyn Write| text::flow_level::write(&mut out, &report, args.top);
+        print(args, json, page).or_else(quiet_pipe).context("cannot write the report")?;
+        return Ok(Exit::Clean);
+    }
     let mut taps: Vec<(PortId, &Path)> = Vec::new();
     for tap in &args.pcap {
         let port = port_of(&scenario.fabric, &tap.link).map_err(|error| anyhow::anyhow!("--pcap: {error}"))?;
@@ -149,7 +162,9 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let report = Simulation::new(&scenario, &run, args.series);
     let done = format!("{} of {} flows done", report.totals.flows_done, report.totals.flows);
-    print(args, &report).or_else(quiet_pipe).context("cannot write the report")?;
+    let json = |mut out: &mut dyn Write| report.write(&mut out);
+    let page = |mut out: &mut dyn Write| text::simulation::write(&mut out, &report, args.top);
+    print(args, json, page).or_else(quiet_pipe).context("cannot write the report")?;
     let cut = match run.ended() {
         None => "interrupted",
         Some(Ended::Hops) => "the scenario's hops ([run] hops) were used up",
@@ -268,13 +283,18 @@ fn play(run: &mut Run, captures: &mut Captures<'_>, stop: &Stop) {
     }
 }
 
-fn print(args: &Args, report: &Simulation) -> io::Result<()> {
+/// Prints a report in the form that was asked for.
+fn print(
+    args: &Args,
+    json: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    page: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
     if args.json {
         let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-        report.write(&mut out)?;
+        json(&mut out)?;
         return out.flush();
     }
     let mut out = BufWriter::new(anstream::stdout().lock());
-    text::simulation::write(&mut out, report, args.top)?;
+    page(&mut out)?;
     out.flush()
 }

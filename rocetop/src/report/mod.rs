@@ -1,5 +1,6 @@
 //! What a run is shown as. One file a form: [`json`] for programs, [`text`] for people.
 
+pub mod flow_level;
 pub mod json;
 mod known;
 #[cfg(target_os = "linux")]

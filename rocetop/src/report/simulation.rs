@@ -218,12 +218,12 @@ fn circles(run: &Run) -> Vec<Circle> {
     simulation.deadlocks().iter().map(circle).collect()
 }
 
-const fn ns(time: Time) -> u64 {
+pub(super) const fn ns(time: Time) -> u64 {
     time.0 / 1_000
 }
 
 /// `bytes` in `time`, in bits per second.
-fn rate(bytes: u64, time: Time) -> Option<u64> {
+pub(super) fn rate(bytes: u64, time: Time) -> Option<u64> {
     let bits = u128::from(bytes) * 8 * u128::from(Time::SECOND.0);
     bits.checked_div(u128::from(time.0)).and_then(|rate| u64::try_from(rate).ok())
 }

@@ -5,6 +5,7 @@ mod exchanges;
 pub(crate) mod figures;
 mod files;
 mod findings;
+pub mod flow_level;
 pub(crate) mod page;
 pub mod simulation;
 pub mod story;

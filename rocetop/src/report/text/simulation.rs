@@ -74,7 +74,7 @@ fn head<W: Write>(page: &mut Page<'_, W>, run: &Simulation) -> io::Result<()> {
 }
 
 /// `of` things of which `shown` are shown.
-fn part(shown: usize, of: usize) -> String {
+pub(super) fn part(shown: usize, of: usize) -> String {
     if shown < of { format!(", {shown} of {}", count(of as u64)) } else { String::new() }
 }
 
@@ -112,7 +112,7 @@ fn flows<W: Write>(page: &mut Page<'_, W>, flows: &[Flow], top: usize) -> io::Re
 }
 
 /// Bits per second as gigabits with three decimals: `92.134 Gb/s`.
-fn gigabits(bps: u64) -> String {
+pub(super) fn gigabits(bps: u64) -> String {
     format!("{}.{:03} Gb/s", bps / 1_000_000_000, bps / 1_000_000 % 1_000)
 }
 
