@@ -99,7 +99,7 @@ fn link(keys: &Keys<'_>, fabric: &Topology) -> Option<PortId> {
     match port_of(fabric, &name) {
         Ok(port) => Some(port),
         Err(error) => {
-            keys.fault_at("link", error.to_string());
+            keys.fault_at("link", format!("link: {error}"));
             None
         }
     }

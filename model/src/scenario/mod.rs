@@ -259,7 +259,7 @@ impl Scenario {
         for name in &names {
             match port_of(&self.fabric, name) {
                 Ok(port) => ports.push(port),
-                Err(error) => keys.fault_at(key, error.to_string()),
+                Err(error) => keys.fault_at(key, format!("{key}: {error}")),
             }
         }
         ports.sort_unstable();

@@ -334,7 +334,7 @@ impl Sense<'_, '_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::scenario::{Faults, Scenario};
+    use crate::scenario::{Faults, Kind, Scenario};
 
     /// What is said of a small scenario with more to it; its lines are counted from its end.
     fn said(fabric: &str, more: &str) -> Vec<String> {
@@ -416,6 +416,9 @@ mod tests {
             ("[[traffic]]\nkind = \"tree\"\nbytes = 9\npieces = 2000", "11: pieces is 2000; it must be at most 1024"),
             ("[[traffic]]\nkind = \"ring\"\nbytes = 9\npieces = 2", "11: pieces: only broadcast, reduce, tree cut"),
             ("name = \"\\u001b[31m\"", "8: name: it has the control character '\\u{1b}'; leave it out"),
+            ("from = [1, 2, 1]", "8: from names host 1 twice"),
+            ("from = \"0-2, 2-3\"", "8: from names host 2 twice"),
+            ("[observe]\ntaps = [\"h0\", \"h9\"]", "9: taps: \"h9\" is no link: there is no node"),
             ("from = \"3-1\"", "8: from: the range 3-1 runs backwards; write 1-3"),
         ] {
             let found = said(STAR, more);
@@ -434,6 +437,13 @@ mod tests {
         let of = ["pods: radix says how many there are; leave out", "host: with a radix all cables are alike"];
         assert!(of.iter().zip(4..).zip(&found).all(|((of, line), is)| is.starts_with(&format!("{line}: {of}"))));
         assert_eq!(found.len(), 2, "{found:?}");
+    }
+
+    #[test]
+    fn ranks_are_in_the_order_in_which_they_are_named() {
+        let text = format!("[fabric]\n{STAR}\n[[traffic]]\nkind = \"ring\"\namong = [2, 0, 3]\nbytes = 9\n");
+        let Kind::Collective { ranks, .. } = &Scenario::parse(&text).unwrap().traffic[0].kind else { panic!("a ring") };
+        assert_eq!(ranks.iter().map(|rank| rank.0).collect::<Vec<_>>(), [2, 0, 3]);
     }
 
     /// What looks odd and means something.

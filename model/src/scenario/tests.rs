@@ -369,7 +369,7 @@ fn cables_fail_as_a_text_says() {
         "26: up to here 600000 things happen to cables; a scenario may have 400000"
     );
     let nowhere = with("kind = \"cut\"").replace("\"h0\"", "\"h9\"");
-    assert!(faults(&nowhere)[0].starts_with("15: \"h9\" is no link"), "{:?}", faults(&nowhere));
+    assert!(faults(&nowhere)[0].starts_with("15: link: \"h9\" is no link"), "{:?}", faults(&nowhere));
 }
 
 /// What cannot be done, and would have been left out in silence, or called done.

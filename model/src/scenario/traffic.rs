@@ -231,8 +231,13 @@ fn hosts(keys: &Keys<'_>, key: &'static str, fabric: &Topology) -> Option<Vec<Ho
         keys.fault_at(key, format!("{key} names no host; leave it out, or name some"));
         return None;
     }
-    hosts.sort_unstable();
-    hosts.dedup();
+    // Ranks are in this order.
+    let mut sorted = hosts.clone();
+    sorted.sort_unstable();
+    if let Some([twice, ..]) = sorted.windows(2).find(|pair| pair.first() == pair.last()) {
+        keys.fault_at(key, format!("{key} names host {} twice", twice.0));
+        return None;
+    }
     Some(hosts)
 }
 
