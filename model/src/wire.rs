@@ -19,8 +19,8 @@ pub const CREDIT: u32 = 64;
 /// Preamble and start delimiter 8, gap between frames 12 (IEEE 802.3, 3.1.1 and 4.4.2).
 pub const GAP: u32 = 8 + 12;
 
-/// Bytes that a cable carries for a message of `bytes` in packets of `mtu`, headers and gaps included; at most as many as
-/// can be counted.
+/// Bytes that a cable carries for a message of `bytes` in packets of `mtu`, headers and gaps included; no more than can
+/// be counted.
 #[must_use]
 pub const fn message(bytes: Bytes, mtu: Bytes) -> Bytes {
     let packets = bytes.0.div_ceil(if mtu.0 == 0 { 1 } else { mtu.0 });

@@ -94,7 +94,8 @@ fn an_interrupt_ends_what_waits_for_a_scenario() {
 #[test]
 fn an_interrupt_ends_a_large_set_up() {
     let folder = Folder::new();
-    let text = "[fabric]\nshape = \"fat_tree\"\nradix = 48\n[[traffic]]\nkind = \"permutation\"\nbytes = \"1 GB\"\nrounds = 37\n";
+    let text = "[fabric]\nshape = \"fat_tree\"\nradix = 48\n\
+        [[traffic]]\nkind = \"permutation\"\nbytes = \"1 GB\"\nrounds = 37\n";
     let path = folder.file("large.toml", text.as_bytes());
     let command = rocetop(&["simulate", &path]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     // A release build sets it up in some seconds.

@@ -21,8 +21,8 @@ impl Scenario {
     /// control and NICs (but for the MTU) play no part.
     ///
     /// # Errors
-    /// What flows cannot show (cables that fail, taps, an end before the traffic's) or the fabric cannot carry, with its
-    /// place in the text.
+    /// What flows cannot show (cables that fail, taps, an end before the traffic's) or the fabric cannot carry, with
+    /// its place in the text.
     pub fn fluid(&self) -> Result<Fluid, Fault> {
         let no = |place: &str, text: &str| Fault { line: self.places.line(place), text: text.to_owned() };
         if !self.settings.faults.is_empty() {

@@ -18,6 +18,8 @@ use crate::units::{Bytes, Priorities, Priority, Rate, Time};
 const PACKET: Bytes = Bytes(4_096);
 /// The most that a count of three bits can say (IBTA 9.7.5.2.8: retry counts).
 const RETRIES: u8 = 7;
+/// Links that may be watched: each has a kilobin of two numbers, so that these are half a gigabyte (chosen).
+const WATCHED: usize = 1 << 15;
 /// Parts of a million.
 const PPM: u32 = 1_000_000;
 
@@ -37,6 +39,10 @@ pub(super) fn check(scenario: &Scenario, keys: &Keys<'_>) {
     }
     sense.faults();
     sense.finite(&[("observe.bin", scenario.bin)]);
+    let watched = scenario.watched.len();
+    if watched > WATCHED {
+        sense.no(&["observe.watch"], format!("{watched} links; no more than {WATCHED} can be watched, so name some"));
+    }
     sense.plain("name", &scenario.name, &[]);
     sense.plain("about", &scenario.about, &['\n', '\r', '\t']);
 }
@@ -424,6 +430,12 @@ mod tests {
             let found = said(STAR, more);
             assert!(found.first().is_some_and(|first| first.starts_with(fault)), "{more}: {found:?}");
         }
+    }
+
+    #[test]
+    fn no_more_is_watched_than_memory_takes() {
+        let found = said("shape = \"star\"\nhosts = 20000", "[observe]\nwatch = \"all\"");
+        assert_eq!(found, ["9: watch: 40000 links; no more than 32768 can be watched, so name some"]);
     }
 
     #[test]

@@ -139,7 +139,8 @@ macro_rules! whole_numbers {
             fn read(node: &Node<'_>, doc: &Doc, key: &str) -> Option<Self> {
                 let number = whole(node).and_then(|number| Self::try_from(number).ok());
                 let most = Self::MAX.min(i64::MAX as Self);
-                number.filter(|number| *number <= most).or_else(|| wrong(node, doc, key, &format!("a whole number from 0 to {most}")))
+                let number = number.filter(|number| *number <= most);
+                number.or_else(|| wrong(node, doc, key, &format!("a whole number from 0 to {most}")))
             }
         }
     )*};
@@ -341,7 +342,8 @@ mod tests {
             ),
             (
                 "delay = \"1e us\"",
-                "delay is \"1e us\"; it must be a time with its unit (ps, ns, us, ms, s), such as \"55 us\", or \"never\"",
+                "delay is \"1e us\"; it must be a time with its unit (ps, ns, us, ms, s), such as \"55 us\", \
+                 or \"never\"",
             ),
             ("metres = -1", "metres is -1; it must be metres, such as 30 or \"3000 km\""),
             ("[nic]\nmtu = \"1e30\"", "mtu is \"1e30\", which is too large; the most is 18446744 TB"),

@@ -1,6 +1,6 @@
 //! What a scenario came to at the level of flows, as one JSON object: `rocetop.flow_level/1`. Integers throughout:
-//! nanoseconds, bytes, bits per second, counts; what did not happen is null. Of queues, losses, pauses and notifications
-//! it has no figure, since there are none to be had without packets.
+//! nanoseconds, bytes, bits per second, counts; what did not happen is null. Of queues, losses, pauses and
+//! notifications it has no figure, since there are none to be had without packets.
 
 use std::io::{self, Write};
 
