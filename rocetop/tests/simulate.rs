@@ -434,3 +434,34 @@ fn what_is_wrong_is_said_with_its_line() {
     let ran = Ran::of(&mut rocetop(&["simulate", "nowhere.toml"]));
     assert!(ran.code == Some(2) && ran.err.contains("cannot read nowhere.toml"), "{}", ran.err);
 }
+
+/// One sender over a cable that damages packets: how it recovers is told as it is, or not at all, and nothing is found
+/// that was not.
+#[test]
+fn the_kind_of_recovery_is_told_at_both_ends() {
+    let folder = Folder::new();
+    for (recovery, other) in [("go_back_n", "selective"), ("selective", "go_back_n")] {
+        let mut told = 0;
+        for (one_in, seed) in [(5_000_000, 1), (1_000_000, 2), (1_000_000, 3), (300_000, 1), (300_000, 4)] {
+            let text = format!(
+                "[fabric]\nshape = \"star\"\nhosts = 3\n[nic]\nrecovery = \"{recovery}\"\ntimeout = \"1 ms\"\n\
+                 [[traffic]]\nkind = \"flow\"\nfrom = 0\nto = 1\nbytes = \"1 MB\"\nrounds = 2\n\
+                 [[fault]]\nkind = \"errors\"\nlink = \"h1\"\none_in = {one_in}\n[run]\nseed = {seed}\n"
+            );
+            let scenario = folder.file("recovery.toml", text.as_bytes());
+            let ends = ["h0", "h1"].map(|link| (link, folder.file(&format!("{link}.pcapng"), b"")));
+            let taps = ends.each_ref().map(|(link, file)| format!("--pcap={link}={file}"));
+            report(&["simulate", "--json", &scenario, &taps[0], &taps[1]]);
+            for (link, file) in &ends {
+                let found = report(&["analyze", "--json", file]);
+                let why = format!("{recovery}, one in {one_in}, seed {seed}, {link}");
+                let is = found["flows"][0]["story"]["recovery"].as_str().unwrap();
+                assert_ne!(is, other, "{why}");
+                told += u64::from(is == recovery);
+                let codes = |code: &str| found["findings"].as_array().unwrap().iter().any(|f| f["code"] == code);
+                assert!(codes("RT001") && !codes("RT014") && !codes("RT002") && !codes("RT017"), "{why}");
+            }
+        }
+        assert!(told >= 8, "{recovery}: {told} of 10");
+    }
+}

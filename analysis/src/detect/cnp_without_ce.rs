@@ -8,7 +8,9 @@
 //!
 //! # How it decides
 //! It needs the data and the notifications of one connection. When the receiver also sent NAKs for a sequence error,
-//! it says so: some network cards treat loss as congestion and notify on each of them (slow restart).
+//! it says so: some network cards treat loss as congestion and notify on each of them (slow restart). That is the
+//! likely reason where there are as many NAKs as notifications, and the tap is not at the sender's end, where no mark
+//! can be seen yet.
 //!
 //! # What could fool it
 //! Most often nothing is wrong: a tap at the sender's end sees the packets before a switch marks them. So this is
@@ -47,7 +49,13 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         let naks = u64::from(back.naks.psn_sequence_error);
         let near = data.story.as_ref().map(|s| s.near).unwrap_or_default();
         let why = match near {
-            _ if naks != 0 => "its receiver also reported lost packets: a slow restart after loss, most likely",
+            Near::Src if naks != 0 => {
+                "the tap stands before the switches that mark, and loss was reported too, which some NICs notify of"
+            }
+            // One NAK makes one notification at most.
+            _ if naks != 0 && naks >= back.cnps => {
+                "its receiver also reported lost packets: a slow restart after loss, most likely"
+            }
             Near::Src => "the tap stands at the sender, before the switches that mark",
             Near::Dst => "the tap stands at the receiver, where marks would be seen",
             Near::Between | Near::Unknown => "the tap may stand before the switch that marks",

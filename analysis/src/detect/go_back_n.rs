@@ -11,8 +11,8 @@
 //! # How it decides
 //! It must happen at least three times and for at least a tenth of all sequence errors: one oddity may be the
 //! network's. Restarts are judged at the requester's end alone, since elsewhere the first repeat may have been lost on
-//! the way. Nothing is said where the capture lacks packets, where packets arrive out of order or twice, or of a NIC
-//! that sends only what is missing and so has other rules.
+//! the way. Nothing is said where the capture lacks packets, where packets arrive out of order or twice, or of a sender
+//! that was not seen to go back and send again all that followed: one that sends only what is missing has other rules.
 //!
 //! # What could fool it
 //! A network that delivers NAKs twice.
@@ -45,10 +45,8 @@ const SHARE: u64 = 10;
 fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
     for (flow, back, story) in case.stories() {
         let Some(naks) = back.map(|b| u64::from(b.naks.psn_sequence_error)) else { continue };
-        // Who sends only what is missing has other rules.
-        let missing = story.lost_before_tap + story.lost_or_late;
-        let again = story.retransmissions.total;
-        if story.recovery == Recovery::Selective || again != 0 && again <= missing {
+        // Who sends only what is missing has other rules; and nobody knows whose rules hold where neither shows.
+        if story.recovery != Recovery::GoBackN {
             continue;
         }
         // The packets do not show what either side knew then.
@@ -85,7 +83,10 @@ mod tests {
     use super::super::kit::cases;
     use super::*;
     use crate::story::StoryReport;
-    use crate::story::report::Retransmissions;
+
+    fn story(naks_repeated: u64) -> StoryReport {
+        StoryReport { naks_repeated, recovery: Recovery::GoBackN, ..StoryReport::default() }
+    }
 
     fn told(story: StoryReport, naks: u32) -> Vec<String> {
         cases::findings(&RULE, &cases::flows(story, naks)).into_iter().map(|f| f.title).collect()
@@ -93,27 +94,24 @@ mod tests {
 
     #[test]
     fn naks_again_and_again() {
-        let story = StoryReport { naks_repeated: 3, ..StoryReport::default() };
-        assert_eq!(told(story, 30), ["3 NAKs for a hole that had one: 10.9.1.1 -> 10.9.2.1 qp 20"]);
+        assert_eq!(told(story(3), 30), ["3 NAKs for a hole that had one: 10.9.1.1 -> 10.9.2.1 qp 20"]);
     }
 
     #[test]
     fn restarts_are_judged_at_the_requester_alone() {
-        let story = |near| StoryReport { near, restarts_elsewhere: 4, ..StoryReport::default() };
+        let story = |near| StoryReport { near, restarts_elsewhere: 4, ..story(0) };
         assert_eq!(told(story(Near::Src), 30), ["4 restarts elsewhere than the NAK says: 10.9.1.1 -> 10.9.2.1 qp 20"]);
         assert!(told(story(Near::Dst), 30).is_empty());
     }
 
     #[test]
     fn no_false_alarm() {
-        let few = StoryReport { naks_repeated: 2, ..StoryReport::default() };
-        let rare = StoryReport { naks_repeated: 3, ..StoryReport::default() };
-        let disorder = StoryReport { naks_repeated: 30, reordered: 1, ..StoryReport::default() };
-        let holes = StoryReport { naks_repeated: 30, missed_by_capture: 1, ..StoryReport::default() };
-        let alone = StoryReport { naks_repeated: 30, recovery: Recovery::Selective, ..StoryReport::default() };
-        let retransmissions = Retransmissions { total: 2, ..Retransmissions::default() };
-        let single = StoryReport { naks_repeated: 30, lost_or_late: 2, retransmissions, ..StoryReport::default() };
-        let stories = [(few, 2), (rare, 31), (disorder, 30), (holes, 30), (alone, 30), (single, 30)];
+        let (few, rare) = (story(2), story(3));
+        let disorder = StoryReport { reordered: 1, ..story(30) };
+        let holes = StoryReport { missed_by_capture: 1, ..story(30) };
+        let other = |recovery| StoryReport { recovery, ..story(30) };
+        let [alone, thin, never] = [Recovery::Selective, Recovery::Unknown, Recovery::NoneSeen].map(other);
+        let stories = [(few, 2), (rare, 31), (disorder, 30), (holes, 30), (alone, 30), (thin, 30), (never, 30)];
         for (story, naks) in stories {
             assert!(told(story, naks).is_empty());
         }

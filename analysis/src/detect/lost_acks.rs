@@ -11,8 +11,10 @@
 //!
 //! # How it decides
 //! At the requester's end alone, by how much the answer to a repeat acknowledges. Elsewhere a lost answer cannot be
-//! told from a lost request or an early timeout. With several captures (`--taps`) it is what was lost between them that
-//! counts, wherever they cover the flow: a timeout of which they show that no answer was lost is not told here.
+//! told from a lost request or an early timeout. A timeout about a request that a NAK had named as missing is about
+//! that request, and is not told here, unless the answers prove that one of them was lost. With several captures
+//! (`--taps`) it is what was lost between them that counts, wherever they cover the flow: a timeout of which they show
+//! that no answer was lost is not told here.
 //!
 //! # What could fool it
 //! Answers that are held up for longer than the timeout; see RT011.
@@ -41,10 +43,12 @@ pub(super) const RULE: Rule = Rule {
 fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
     for (flow, _, story) in case.stories() {
         let certain = story.lost_acks;
-        let either = |e: &EpisodeReport| e.kind == Kind::RequestOrAckLost;
-        let doubtful = Digest::of(story, either).map_or(0, |d| d.count);
         let told = case.told(flow).filter(|told| told.answers.is_some());
         let between = told.and_then(|told| told.answers).unwrap_or(0);
+        // Of a request that a NAK had named, nothing but another tap says that an answer was lost as well.
+        let named = |e: &EpisodeReport| e.kind == Kind::RequestLost && between != 0;
+        let either = |e: &EpisodeReport| e.kind == Kind::RequestOrAckLost || named(e);
+        let doubtful = Digest::of(story, either).map_or(0, |d| d.count);
         // No answer was lost between the taps: what was in doubt was the request, or late.
         if certain + doubtful == 0 || told.is_some() && certain + between == 0 {
             continue;
@@ -148,8 +152,15 @@ mod tests {
 
     #[test]
     fn other_timeouts_are_told_elsewhere() {
-        let episodes = vec![episode(Kind::EarlyTimeout, Some(Cause::Timeout), 7, &[1])];
-        let story = StoryReport { timeouts: 1, episodes, ..StoryReport::default() };
-        assert!(cases::findings(&RULE, &cases::flows(story, 0)).is_empty());
+        let story = |kind| StoryReport {
+            timeouts: 1,
+            episodes: vec![episode(kind, Some(Cause::Timeout), 7, &[1])],
+            ..StoryReport::default()
+        };
+        for kind in [Kind::EarlyTimeout, Kind::RequestLost] {
+            assert!(cases::findings(&RULE, &cases::flows(story(kind), 0)).is_empty(), "{kind:?}");
+        }
+        let told = Told { answers: Some(3), ..Told::default() };
+        assert_eq!(cases::beside(&RULE, &cases::flows(story(Kind::RequestLost), 0), told).len(), 1);
     }
 }

@@ -49,6 +49,7 @@ mod unanswered;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub(crate) use self::kit::Ways;
 pub use self::kit::{Evidence, Finding, Severity, Value};
 use crate::Ledger;
 use crate::report::paths::PathsReport;

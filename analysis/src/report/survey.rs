@@ -7,7 +7,7 @@ use std::rc::Rc;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
-use crate::detect::Case;
+use crate::detect::{Case, Ways};
 use crate::report::FlowReport;
 use crate::report::paths::mixed;
 
@@ -172,6 +172,8 @@ const WORKS: usize = 1 << 14;
 /// What connections add up to.
 #[derive(Clone, Debug, Default)]
 pub struct Survey {
+    /// What was lost on the way to each host.
+    pub(crate) ways: Ways,
     /// By source and destination.
     pub pairs: BTreeMap<(Rc<str>, Rc<str>), Pair>,
     /// The names of all hosts, once.
@@ -206,6 +208,7 @@ pub struct Survey {
 impl Survey {
     /// Adds a connection.
     pub fn add(&mut self, case: &Case<'_>) {
+        self.ways.add(case);
         for (flow, peer) in case.directions() {
             self.flow(flow, peer);
         }

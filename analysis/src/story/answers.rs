@@ -91,7 +91,7 @@ impl Story {
     }
 
     /// The shortest way there and back, or where none could be measured, what it is at least.
-    fn least_trip(&self) -> Nanos {
+    pub(super) fn least_trip(&self) -> Nanos {
         self.latency.rtt_range().map_or(self.trouble.least_trip, |(least, _)| least)
     }
 
@@ -194,11 +194,11 @@ impl Story {
             } else if self.is_early(mark.at) {
                 Kind::EarlyTimeout
             } else {
-                Kind::RequestOrAckLost
+                self.trouble.run.in_doubt()
             };
             self.trouble.run.open = false;
-            self.trouble.run.due =
-                timed && kind == Kind::RequestOrAckLost && asked == Some(psn) && psn - self.trouble.run.next >= -1;
+            let unsure = timed && matches!(kind, Kind::RequestOrAckLost | Kind::RequestLost);
+            self.trouble.run.due = unsure && asked == Some(psn) && psn - self.trouble.run.next >= -1;
             (self.trouble.run.answer, self.trouble.run.answers) = (psn, 1);
             if timed {
                 self.tell_run(kind, Some(mark), telling.room);
@@ -231,6 +231,11 @@ impl Story {
         // Inside an RNR wait it belongs to that: the packets behind the one that was not accepted come too early.
         if self.asked.back().is_some_and(|a| a.rnr) {
             return;
+        }
+        if !self.trouble.is_none() {
+            let run = &mut self.trouble.run;
+            // What a timer sent again had not arrived before, or the responder would not want it.
+            run.named |= run.open && run.cause == Cause::Timeout && psn - run.start >= 0 && psn - run.next < 0;
         }
         self.before(psn, mark, next, telling);
         self.crowd_disturbed(psn, telling);
@@ -313,7 +318,7 @@ impl Story {
         // An answer, if not the one that was hoped for: the run before did not go unheard.
         if self.trouble.run.open && psn - self.trouble.run.start >= 0 {
             self.trouble.run.open = false;
-            self.tell_run(Kind::RequestOrAckLost, Some(mark), telling.room);
+            self.tell_run(self.trouble.run.in_doubt(), Some(mark), telling.room);
         }
         // A NAK for what came before may be on its way still, and is heeded first.
         self.asked.retain(|a| !a.rnr && a.psn - psn < 0);
@@ -344,7 +349,7 @@ impl Story {
     /// Another run begins before it is known what this one was.
     pub(super) fn close_run(&mut self, room: &mut u32) {
         if self.trouble.run.open && self.trouble.run.cause == Cause::Timeout {
-            self.tell_run(Kind::RequestOrAckLost, None, room);
+            self.tell_run(self.trouble.run.in_doubt(), None, room);
         }
     }
 

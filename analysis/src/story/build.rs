@@ -1,11 +1,13 @@
 //! From the state of a story to its report.
 
+use std::cmp::Ordering;
+
 use rocetop_parsers::Nanos;
 
 use super::hole::Outcome;
 use super::log::{Episode, View};
 use super::report::{ByCause, Cause, EpisodeReport, Kind, Near, NearEvidence, Recovery, Retransmissions, StoryReport};
-use super::run::timeout_of;
+use super::run::{End, Shows, timeout_of};
 use super::{Story, Sums, episodes_of};
 use crate::event::FrameNo;
 use crate::report::FrameRef;
@@ -60,6 +62,8 @@ impl Sums {
 /// What came of a flow's requests, all in all.
 struct Verdict {
     holes: Outcome,
+    /// Late behind the tap.
+    late_behind: u64,
     /// The capture missed packets, and nothing else happened.
     misses: bool,
     view: View,
@@ -89,7 +93,7 @@ impl Story {
             lost_or_late: u64::from(holes.lost_or_late)
                 + self.trouble.sums.behind
                 + u64::from(self.trouble.behind.is_some()),
-            reordered: u64::from(holes.late) + self.trouble.sums.late_behind,
+            reordered: u64::from(holes.late) + verdict.late_behind,
             in_order_by_stamp: u64::from(holes.in_order),
             duplicated_by_network: if view.fall_together { 0 } else { self.trouble.sums.duplicated },
             // Certain at the requester's side alone: a responder's tap cannot tell it from an early timeout.
@@ -133,7 +137,21 @@ impl Story {
         let loses = sums.naks_unseen >= NAMED;
         let mut holes = sums.proved(loses);
         holes.lost_or_late = holes.lost_or_late.saturating_add(self.trouble.crowd.packets());
-        let in_order = holes.late == 0 && self.trouble.sums.late_behind == 0;
+        let mut late_behind = self.trouble.sums.late_behind;
+        let disorder = holes.late != 0 || late_behind != 0;
+        // Of a sender that sends only what is missing, a repeat looks like a packet that was late. Who goes back would
+        // have sent something again that was there.
+        let alone = match self.recovery() {
+            Recovery::Selective => true,
+            Recovery::Unknown => around.seen_again == 0,
+            Recovery::GoBackN | Recovery::NoneSeen => false,
+        };
+        let alone = alone && holes.in_order == 0;
+        if alone {
+            let late = u64::from(std::mem::take(&mut holes.late)) + std::mem::take(&mut late_behind);
+            holes.lost_or_late = holes.lost_or_late.saturating_add(u32::try_from(late).unwrap_or(u32::MAX));
+        }
+        let in_order = holes.late == 0 && late_behind == 0;
         let if_in_order = std::mem::take(&mut holes.lost_if_in_order);
         let sum = if in_order { &mut holes.lost } else { &mut holes.lost_or_late };
         *sum = sum.saturating_add(if_in_order);
@@ -146,13 +164,18 @@ impl Story {
             holes.lost_or_late = holes.lost_or_late.saturating_add(std::mem::take(&mut holes.lost));
         }
         // Where packets overtake each other, the first sending and a repeat can come one right behind the other.
-        let fall_together = !in_order && self.trouble.sums.restarts + self.trouble.timers.timeouts != 0;
+        let fall_together = disorder && self.trouble.sums.restarts + self.trouble.timers.timeouts != 0;
         let misses = self.only_misses(around.seen_again);
         if misses {
             holes.missed = holes.missed.saturating_add(std::mem::take(&mut holes.lost_or_late));
         }
         let responses_in_order = !self.trouble.owed.disorder();
-        Verdict { holes, misses, view: View { in_order, responses_in_order, fall_together, whole, loses } }
+        Verdict {
+            holes,
+            late_behind,
+            misses,
+            view: View { in_order, responses_in_order, fall_together, whole, loses, alone },
+        }
     }
 
     /// All episodes in the order of time, as the verdict lets them be told.
@@ -170,8 +193,8 @@ impl Story {
         let episodes = kept.chain(self.unfinished()).map(|e| e.seen_in(verdict.view));
         let ack_lost = self.trouble.run.lost_its_answer();
         let lost = |e: Episode| {
-            let late = ack_lost && e.kind == Kind::RequestOrAckLost && e.from == self.trouble.run.start;
-            if late { e.of(Kind::AckLost) } else { e }
+            let unsure = matches!(e.kind, Kind::RequestOrAckLost | Kind::RequestLost);
+            if ack_lost && unsure && e.from == self.trouble.run.start { e.of(Kind::AckLost) } else { e }
         };
         let mut episodes: Vec<EpisodeReport> = episodes.map(|e| told(&lost(e), near, &frame)).collect();
         episodes.sort_by_key(|e| e.first_ns);
@@ -207,12 +230,22 @@ impl Story {
 
     fn recovery(&self) -> Recovery {
         let (sums, run) = (&self.trouble.sums, &self.trouble.run);
-        let went_on = sums.went_on + u64::from(run.goes_back());
-        match (sums.restarts, sums.selective, went_on) {
-            (0, ..) => Recovery::NoneSeen,
-            (_, 0, 0) => Recovery::Unknown,
-            (_, selective, went_on) if selective > went_on => Recovery::Selective,
-            _ => Recovery::GoBackN,
+        let shows = run.shows(End::Capture);
+        let went_on = sums.went_on + u64::from(shows == Shows::All);
+        let selective = sums.selective + u64::from(shows == Shows::Missing);
+        match (sums.restarts, selective.cmp(&went_on)) {
+            (0, _) => Recovery::NoneSeen,
+            // Where what is missing comes here for the first time, a run that lost its end before the tap looks
+            // selective: not where more came again that had been here.
+            (_, Ordering::Greater)
+                if sums.naks_unseen > sums.naks_seen && self.trouble.causes.of(Cause::Nak) > selective =>
+            {
+                if went_on == 0 { Recovery::Unknown } else { Recovery::GoBackN }
+            }
+            (_, Ordering::Greater) => Recovery::Selective,
+            (_, Ordering::Less) => Recovery::GoBackN,
+            // Nothing shows it, or as much speaks for either.
+            (_, Ordering::Equal) => Recovery::Unknown,
         }
     }
 
@@ -251,9 +284,10 @@ fn told(episode: &Episode, near: Near, frame: &impl Fn(FrameNo) -> FrameRef) -> 
     // Only at the requester's side does an answer say what became of the first one.
     let kind = match (episode.kind, near) {
         (Kind::AckLost, Near::Between | Near::Unknown) => Kind::RequestOrAckLost,
-        (Kind::AckLost | Kind::EarlyTimeout | Kind::RequestOrAckLost | Kind::ResponseLost, Near::Dst) => {
-            Kind::Unexplained
-        }
+        (
+            Kind::AckLost | Kind::EarlyTimeout | Kind::RequestOrAckLost | Kind::RequestLost | Kind::ResponseLost,
+            Near::Dst,
+        ) => Kind::Unexplained,
         (kind, _) => kind,
     };
     EpisodeReport {

@@ -29,6 +29,8 @@ pub(crate) struct View {
     pub(crate) whole: bool,
     /// The network is known to lose packets: then what no NAK named was lost as well.
     pub(crate) loses: bool,
+    /// The sender sends only what is missing: what comes late may be a repeat.
+    pub(crate) alone: bool,
 }
 
 /// One episode.
@@ -106,6 +108,7 @@ impl Episode {
     pub(crate) fn seen_in(self, view: View) -> Self {
         let proved = view.whole && (view.in_order || !self.if_in_order) && (view.loses || !self.hidden);
         match self.kind {
+            Kind::Reordered if view.alone => self.of(Kind::LostOrLate),
             Kind::LostBeforeTap if !proved => self.of(Kind::LostOrLate),
             Kind::ResponseLost if self.if_in_order && !view.responses_in_order => self.of(Kind::ResponseLostOrLate),
             Kind::DuplicatedByNetwork if view.fall_together => self.of(Kind::Unexplained),

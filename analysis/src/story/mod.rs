@@ -120,6 +120,13 @@ pub(crate) struct Request {
     pub(crate) reliable: bool,
 }
 
+impl Request {
+    /// PSNs that it takes.
+    fn span(&self) -> u32 {
+        (self.stamp.psn + 1 - self.psn).max(0).unsigned_abs()
+    }
+}
+
 /// An answer, as a story needs it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Answer {

@@ -67,6 +67,8 @@ pub enum Kind {
     AckLost,
     /// A timeout: either the request or its answer was lost or late.
     RequestOrAckLost,
+    /// A timeout about a request that a NAK had named as missing: that, or its repeat, was lost or late.
+    RequestLost,
     /// A READ or atomic response was lost.
     ResponseLost,
     /// A READ or atomic response was asked for again and may only have been late.

@@ -5,7 +5,7 @@ use rocetop_parsers::{Nanos, Psn};
 use super::hole::{Fate, Hole};
 use super::log::Mark;
 use super::report::{Cause, Kind};
-use super::run::Asked;
+use super::run::{Asked, End, Shows};
 use super::{Ahead, Episode, LEAST_TIMER, NO_TIMER, Request, Sight, Story, Telling};
 
 impl Story {
@@ -48,7 +48,10 @@ impl Story {
         let mut sending = self.trouble.run.sending && self.trouble.run.asked_for;
         match request.sight {
             Sight::New(skipped) => {
-                sending &= !self.leave(psn - skipped);
+                let run = &self.trouble.run;
+                let heard = self.acked.is_some_and(|acked| acked - run.start >= 0);
+                let soon = self.heard.since(run.latest.at).0 < self.least_trip().0 / 2;
+                sending &= !self.leave(if heard && soon { End::Stopped } else { End::Further { heard } });
                 self.trouble.run.sending = false;
                 // Nothing was skipped there: a READ of unknown length went before.
                 self.latency.stretch(self.top - 1, psn - skipped - 1);
@@ -76,25 +79,21 @@ impl Story {
         self.settle(request, telling.room);
     }
 
-    /// The sender leaves a run of repeats. `next` is the PSN after all that had been sent before. Returns whether it
-    /// was one that did not repeat what had been sent behind the lost packet.
-    pub(super) fn leave(&mut self, next: Psn) -> bool {
+    /// The sender leaves a run of repeats. Returns whether it did not repeat what had been sent behind the lost packet.
+    pub(super) fn leave(&mut self, end: End) -> bool {
         let run = self.trouble.run;
-        self.trouble.sums.went_on += u64::from(run.goes_back());
-        if !run.sending
-            || !run.asked_for
-            || run.cause != Cause::Nak
-            || !run.exact
-            || run.is_long()
-            || next - run.next <= 0
-        {
-            return false;
+        match run.shows(end) {
+            Shows::All => self.trouble.sums.went_on += 1,
+            Shows::Missing => {
+                self.trouble.sums.selective += 1;
+                if let Some(hole) = self.hole_at(run.start) {
+                    hole.alone = true;
+                }
+                return true;
+            }
+            Shows::Nothing => {}
         }
-        self.trouble.sums.selective += 1;
-        if let Some(hole) = self.hole_at(run.start) {
-            hole.alone = true;
-        }
-        true
+        false
     }
 
     /// A PSN below the frontier, for the first time.
@@ -104,6 +103,7 @@ impl Story {
         let asked = self.was_asked(request);
         if self.trouble.run.sending && psn == self.trouble.run.next && !(asked && self.asks_for_anew(psn, mark.at)) {
             self.trouble.run.next = request.stamp.psn + 1;
+            self.trouble.run.came += request.span();
             return self.trouble.run.fate();
         }
         let rest = request.sight == Sight::Rest && psn - self.last_end < 0;
@@ -185,8 +185,10 @@ impl Story {
         let resumes = request.psn == self.trouble.run.next && !self.asks_for(request.psn, request.mark.at);
         let ends = lone.sight == Sight::Again && !repeats;
         let fate = if ahead && (ends || repeats && request.psn - lone.psn > 0) {
-            // Those between were lost again.
+            // Those between were lost again, or were not missing.
             self.trouble.run.next = lone.stamp.psn + 1;
+            self.trouble.run.skips = true;
+            self.trouble.run.came += if lone.sight == Sight::Again { 0 } else { lone.span() };
             Fate::Repeated
         } else if !ahead && lone.sight == Sight::Again {
             let answered = self.last_answer.at > lone.mark.at && self.last_answer.at < request.mark.at;
@@ -195,7 +197,8 @@ impl Story {
             // The sender went back, and what came first was lost again.
             self.go_back(&lone, telling);
             Fate::Repeated
-        } else if if ahead { resumes && ordered } else { !repeats } {
+        } else if if ahead { resumes && ordered } else { request.sight == Sight::New(0) } {
+            // Where new packets are missing as well, a run of repeats may have passed by with losses in between.
             Fate::Late
         } else {
             Fate::Unsure
@@ -232,6 +235,7 @@ impl Story {
         let cause = self.trouble.run.cause;
         self.trouble.causes.count(cause);
         self.trouble.run.repeats += 1;
+        self.trouble.run.came += if self.trouble.run.latest.frame == mark.frame { 0 } else { request.span() };
         self.trouble.unheard.repeats += u64::from(self.trouble.run.unheard);
         self.trouble.run.last = mark.at;
         self.log.repeated(self.trouble.run.told);

@@ -5,7 +5,7 @@ use rocetop_parsers::{Nanos, Psn};
 use super::answers::LATE;
 use super::hole::Hole;
 use super::report::{Cause, Kind};
-use super::run::{Asked, Run, Timers};
+use super::run::{Asked, End, Run, Timers};
 use super::{Episode, LEAST_TIMER, LONGEST_WAY, NO_TIMER, PATIENCE, Request, SHORTEST_TIMER, Sight, Story, Telling};
 
 impl Story {
@@ -14,11 +14,12 @@ impl Story {
         let Request { mark, psn, .. } = *request;
         self.crowd_disturbed(psn, telling);
         if psn != self.trouble.run.next {
-            self.leave(self.top);
+            self.leave(End::Back { further: psn - self.trouble.run.next > 0 });
         }
         let again = self.trouble.run.open && self.trouble.run.start == psn;
         let second = request.stamp.psn + 1;
         let mut run = Run { start: psn, second, next: second, begun: mark, latest: mark, ..Run::default() };
+        (run.upto, run.came) = (self.top, request.span());
         (run.timed, run.atomic) = (self.quiet(mark.at) >= SHORTEST_TIMER, request.atomic);
         run.waited = self.latency.waited(psn, mark.at);
         run.follows =
@@ -153,12 +154,14 @@ impl Story {
         self.quiet(request.mark.at) > longest
     }
 
-    /// Whether a NAK had said that `psn` was missing, before a timer sends it again.
+    /// Whether a NAK had said that `psn` or one behind it was missing, before a timer sends them again; and no answer
+    /// that it has come since.
     fn is_named(&self, psn: Psn) -> bool {
         let (run, behind) = (&self.trouble.run, self.trouble.behind);
-        self.asked.iter().any(|a| !a.rnr && a.psn == psn)
-            || behind.is_some_and(|b| b.psn == psn)
-            || run.start == psn && (run.cause == Cause::Nak || run.named)
+        let missing = |named: Psn| named - psn >= 0 && self.acked.is_none_or(|acked| named - acked > 0);
+        self.asked.iter().any(|a| !a.rnr && missing(a.psn))
+            || behind.is_some_and(|b| missing(b.psn))
+            || run.start == psn && missing(psn) && (run.cause == Cause::Nak || run.named)
     }
 
     /// Whether a request has waited for its answer for so long that a timer may run out, though others are sent.

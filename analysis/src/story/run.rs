@@ -4,11 +4,14 @@ use rocetop_parsers::{Nanos, Psn};
 
 use super::hole::Fate;
 use super::log::{Mark, Place};
-use super::report::Cause;
+use super::report::{Cause, Kind};
 use crate::event::FrameNo;
 
 /// So many repeats in one row are a sender's, whose first ones were lost, and no late packets (chosen).
 const MANY: u32 = 8;
+/// So many repeats in one row, though they stop short of all that had been sent, are of a sender that goes through all
+/// of it: it was stopped by another answer (chosen: a burst of so many that is lost in one row is rarer than that).
+const LONG: u32 = 64;
 
 /// A sender has gone back and sends again what it had sent.
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,6 +21,11 @@ pub(crate) struct Run {
     /// The PSN behind its first packet, and the one that comes next if it goes on.
     pub(crate) second: Psn,
     pub(crate) next: Psn,
+    /// What would have followed all that had been sent when it began: whoever sends all of it again comes this far.
+    pub(crate) upto: Psn,
+    /// PSNs of its packets that came by, and whether some between them did not.
+    pub(crate) came: u32,
+    pub(crate) skips: bool,
     /// First repeat of the first try, and of the latest.
     pub(crate) begun: Mark,
     pub(crate) latest: Mark,
@@ -39,7 +47,7 @@ pub(crate) struct Run {
     pub(crate) timed: bool,
     /// A timer's: after how much silence.
     pub(crate) stalled: Nanos,
-    /// A NAK had said that its first packet was missing.
+    /// A NAK says that one of its packets had not arrived.
     pub(crate) named: bool,
     /// It begins with the very packet that a NAK asked for: nothing of it was lost before.
     pub(crate) exact: bool,
@@ -65,6 +73,31 @@ pub(crate) struct Run {
     pub(crate) amid: bool,
 }
 
+/// How a run of repeats ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// What had never been sent follows; `heard`: what it sent again is acknowledged.
+    Further { heard: bool },
+    /// The same, once an answer that is none to what was sent again has acknowledged that: it may have been late, and
+    /// whoever goes back stops there.
+    Stopped,
+    /// The sender goes back once more; `further`: to what it has not come to yet.
+    Back { further: bool },
+    /// With the capture.
+    Capture,
+}
+
+/// What a run of repeats shows of how its sender recovers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shows {
+    /// Everything came again, from the packet that was lost to the end of what had been sent.
+    All,
+    /// Only what was missing came again, and not what had been sent behind it.
+    Missing,
+    /// Either, as where the packet that was lost is the last one.
+    Nothing,
+}
+
 /// An answer that asks for a repeat, until that comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Asked {
@@ -88,10 +121,33 @@ impl Run {
         self.next - self.second > 0
     }
 
-    /// Whether it is a sender's that goes on after a NAK, to what had passed here before: nobody misses that, as far as
-    /// the tap knows.
-    pub(crate) fn goes_back(&self) -> bool {
-        self.sending && self.cause == Cause::Nak && self.is_long() && self.repeats >= 2
+    /// What it shows of how the sender recovers, when it ends.
+    pub(crate) fn shows(&self, end: End) -> Shows {
+        if !self.sending || self.cause != Cause::Nak || !self.asked_for {
+            return Shows::Nothing;
+        }
+        let span = (self.next - self.start).max(0).unsigned_abs();
+        // Some of what a sender goes through may be lost before the tap, but not most of it (chosen).
+        let dense = self.came.saturating_mul(2) > span;
+        if self.next - self.upto >= 0 {
+            // Two packets that had passed here: one may be a late copy, or what was lost behind the tap.
+            return if dense && self.is_long() && self.repeats >= 2 { Shows::All } else { Shows::Nothing };
+        }
+        let lone = self.exact && !self.is_long();
+        match end {
+            End::Further { .. } if lone || !dense => Shows::Missing,
+            // All of it had been missing here, or nothing answered it meanwhile: who sends all again does not stop.
+            End::Further { heard } if self.exact && !self.skips && (self.repeats == 0 || !heard) => Shows::Missing,
+            End::Back { further: true } if lone => Shows::Missing,
+            // Another answer may have stopped a sender that goes through all of it, and bursts that are lost are long.
+            End::Back { .. } | End::Capture if dense && self.repeats >= LONG => Shows::All,
+            _ => Shows::Nothing,
+        }
+    }
+
+    /// What a timer's run was about, where no answer tells more.
+    pub(crate) fn in_doubt(&self) -> Kind {
+        if self.named { Kind::RequestLost } else { Kind::RequestOrAckLost }
     }
 
     /// Whether an answer to the first sending was lost, once no more of them can come. Two answers that cover all of

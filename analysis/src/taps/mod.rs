@@ -40,6 +40,8 @@ use pair::Pair;
 
 pub use meet::Meeting;
 pub use report::{Between, ClockUnknown, DirectionBy, KindsReport, OutageReport, TapReport};
+#[cfg(test)]
+pub(crate) use told::RowReport;
 pub(crate) use told::{Beside, Place, Told};
 
 /// Matches the packets of several taps.

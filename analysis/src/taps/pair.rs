@@ -443,8 +443,9 @@ impl Pair {
             return;
         }
         alone.lost(sight, copies.there);
+        let follows = window.runs.get(side).is_some_and(Run::is_open);
         if let Some(tally) = window.tallies.get_mut(side) {
-            tally.lost(sight, copies.there);
+            tally.lost(sight, copies.there, follows);
         }
         if let Some(run) = window.runs.get_mut(side) {
             run.lost(sight, window.key.qp());

@@ -20,6 +20,22 @@ impl Missing {
     }
 }
 
+/// Requests of a flow that were lost in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Row {
+    /// Stamps of the first and the last.
+    pub(super) at: [i64; 2],
+    pub(super) packets: u64,
+    pub(super) frame: FrameNo,
+}
+
+/// Rows kept of each flow (chosen: more than a pattern needs, and few bytes).
+const ROWS: usize = 256;
+/// What a sender sends only so much later was not lost in the same row, though nothing went through between: a
+/// timer ran out (chosen: timers run from about a millisecond, the packets of a message follow each other in
+/// microseconds).
+const PAUSE_NS: i64 = 1_000_000;
+
 /// One flow, as one tap saw it beside the other.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
@@ -34,6 +50,8 @@ pub(super) struct Tally {
     pub(super) first: Vec<FrameNo>,
     /// Stamps of the first and the last lost request.
     pub(super) lost: Option<[i64; 2]>,
+    /// Lost requests, by row.
+    pub(super) rows: Vec<Row>,
     /// The longest row of losses.
     pub(super) outage: Option<Box<Outage>>,
 }
@@ -43,7 +61,8 @@ impl Tally {
         extend(&mut self.common, sight.at);
     }
 
-    pub(super) fn lost(&mut self, sight: &Sight, others: usize) {
+    /// `follows`: nothing went through since the last one that was lost.
+    pub(super) fn lost(&mut self, sight: &Sight, others: usize, follows: bool) {
         let missing = match sight.kind {
             Kind::Request => &mut self.requests,
             Kind::Response | Kind::Ack | Kind::Nak => &mut self.answers,
@@ -55,6 +74,16 @@ impl Tally {
             extend(&mut self.lost, sight.at);
             if self.first.len() < LISTED {
                 self.first.push(sight.frame);
+            }
+            let room = self.rows.len() < ROWS;
+            match self.rows.last_mut() {
+                Some(row) if follows && sight.at.saturating_sub(row.at[1]).abs() <= PAUSE_NS => {
+                    (row.at[1], row.packets) = (sight.at, row.packets + 1);
+                }
+                _ if room => {
+                    self.rows.push(Row { at: [sight.at; 2], packets: 1, frame: sight.frame });
+                }
+                _ => {}
             }
         }
     }

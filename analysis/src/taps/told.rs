@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::report::{Between, DirectionBy, OutageReport, TapReport};
+use super::tally::Row;
 use super::window::Window;
 use crate::event::FrameNo;
 use crate::flow::Key;
@@ -46,6 +47,17 @@ struct Fate {
     /// When the first and the last request was lost, by the clock of `from`.
     lost_ns: Option<[u64; 2]>,
     outage: Option<OutageReport>,
+    rows: Vec<RowReport>,
+    /// Packets of its direction, of whatever flow, that were marked between the two.
+    marked: u64,
+}
+
+/// Requests of a flow that were lost in a row right behind a tap, by its clock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RowReport {
+    pub(crate) at_ns: u64,
+    pub(crate) packets: u64,
+    pub(crate) frame: FrameRef,
 }
 
 /// All flows that two taps or more saw.
@@ -81,7 +93,13 @@ impl Fates {
             let [lost, last] = tally.lost.unwrap_or([from, to]);
             Some([from.min(lost), to.max(last)].map(i64::cast_unsigned))
         });
+        // What was damaged beyond recognition is no row of its own.
+        let known = up.rows.iter().map(|row| row.packets).sum::<u64>() <= requests;
+        let row =
+            |row: &Row| RowReport { at_ns: row.at[0].cast_unsigned(), packets: row.packets, frame: frame(row.frame) };
         let fate = Fate {
+            rows: up.rows.iter().filter(|_| known).map(row).collect(),
+            marked: course.row.ce_marked,
             from: tap(first),
             to: tap(second),
             ordered: course.row.direction_by != DirectionBy::Unknown,
@@ -92,7 +110,7 @@ impl Fates {
             covered,
             first: if requests == 0 { Vec::new() } else { up.first.iter().map(|&f| frame(f)).collect() },
             lost_ns: up.lost.filter(|_| requests != 0).map(|span| span.map(i64::cast_unsigned)),
-            outage: up.outage.as_deref().filter(|_| requests + answers != 0).map(|o| OutageReport::of(o, frame)),
+            outage: up.outage.as_deref().filter(|_| requests + answers != 0).map(|o| OutageReport::of(o, &frame)),
         };
         self.0.entry(Name::of_key(&window.key)).or_default().push(fate);
     }
@@ -130,6 +148,10 @@ pub(crate) struct Told {
     pub(crate) lost_ns: Option<[u64; 2]>,
     /// The longest row of losses right behind this tap.
     pub(crate) outage: Option<OutageReport>,
+    /// All of them, by row.
+    pub(crate) rows: Vec<RowReport>,
+    /// Packets that go the same way and were marked right behind this tap.
+    pub(crate) marked: u64,
     /// The time that the taps cover, where that is not all of the flow.
     pub(crate) covered: Option<[u64; 2]>,
 }
@@ -180,6 +202,8 @@ impl<'a> Beside<'a> {
             first: here.map(|fate| fate.first.clone()).unwrap_or_default(),
             lost_ns: here.and_then(|fate| fate.lost_ns),
             outage: here.and_then(|fate| fate.outage.clone()),
+            rows: here.map(|fate| fate.rows.clone()).unwrap_or_default(),
+            marked: fates.iter().filter(mine).map(|fate| fate.marked).max().unwrap_or(0),
             covered: self.covered(fates),
         })
     }

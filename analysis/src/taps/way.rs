@@ -37,6 +37,11 @@ pub(super) struct Run {
 }
 
 impl Run {
+    /// Whether nothing went through since a loss.
+    pub(super) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
     pub(super) fn lost(&mut self, sight: &Sight, qp: Qpn) {
         let here = (sight.at, sight.frame);
         let last_through = self.through;

@@ -2,7 +2,7 @@
 
 use rocetop_analysis::Severity;
 use rocetop_analysis::story::StoryReport;
-use rocetop_analysis::story::report::{ByCause, Kind};
+use rocetop_analysis::story::report::{ByCause, Cause, Kind};
 use rocetop_parsers::facts::Flags;
 
 use crate::kit::*;
@@ -216,4 +216,46 @@ fn the_repeat_of_a_run_that_a_nak_asked_for_is_no_networks_copy() {
     sends(&mut tap, out, [55, 56, 57]);
     let told = story(&tap.finish());
     assert_eq!((told.duplicated_by_network, told.retransmissions.by_cause.nak), (0, 1), "{:?}", told.episodes);
+}
+
+#[test]
+fn what_a_nak_named_is_no_lost_answer() {
+    let (out, back) = at_requester();
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    enum Nak {
+        None,
+        Unheeded,
+        Heeded,
+        OfEarlier,
+        AfterTheTimer,
+    }
+    for nak in [Nak::None, Nak::Unheeded, Nak::Heeded, Nak::OfEarlier, Nak::AfterTheTimer] {
+        let mut tap = Tap::default();
+        sends(&mut tap, out, 0..4);
+        tap.ack(back, 3, 4);
+        sends(&mut tap, out, 4..8);
+        if nak == Nak::OfEarlier {
+            // It came late and was acknowledged: that it had been named says nothing of the timer.
+            tap.nak(back, 4, 4).ack(back, 4, 5);
+        } else if nak != Nak::None && nak != Nak::AfterTheTimer {
+            tap.nak(back, 4, 4);
+        }
+        if nak == Nak::Heeded {
+            sends(&mut tap, out, 4..8);
+        }
+        // Longer than any way that a NAK and what it asks for may take.
+        tap.wait(20 * TIMER);
+        sends(&mut tap, out, 4..8);
+        if nak == Nak::AfterTheTimer {
+            tap.nak(back, 5, 5);
+            sends(&mut tap, out, 5..8);
+        }
+        tap.ack(back, 7, 8);
+        let seen = tap.finish();
+        assert_eq!(seen.found("RT003").severity, Severity::Warning, "{nak:?}");
+        let doubt = matches!(nak, Nak::None | Nak::OfEarlier);
+        assert_eq!(seen.findings.iter().any(|f| f.code == "RT009"), doubt, "{nak:?}: {:?}", seen.findings);
+        let kind = story(&seen).episodes.iter().find(|e| e.cause == Some(Cause::Timeout)).map(|e| e.kind);
+        assert_eq!(kind == Some(Kind::RequestLost), !doubt, "{nak:?} {kind:?}");
+    }
 }

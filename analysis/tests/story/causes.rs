@@ -270,8 +270,32 @@ fn one_packet_that_is_sent_again_is_no_habit() {
     assert_eq!(recovery(&ends), Recovery::Selective);
     let back: Vec<_> = again(104..110).chain(ends).collect();
     assert_eq!(recovery(&back), Recovery::GoBackN);
-    // It is cut short.
-    assert_eq!(recovery(&back[..3]), Recovery::GoBackN);
+    // It is cut short: the first few of a burst that was lost would look the same.
+    assert_eq!(recovery(&back[..3]), Recovery::Unknown);
+}
+
+#[test]
+fn a_burst_that_is_mended_alone_is_no_going_back() {
+    // Every packet that comes too early draws a NAK that names the first one missing, as in selective repeat.
+    let recovery = |again: &[u32], acked_first: bool| {
+        let mut steps: Vec<(u64, Step)> = (100..120).map(|p| (u64::from(p) - 100, Step::Sent(p))).collect();
+        steps.extend((20..24).map(|at| (at, Step::Nak(103))));
+        steps.extend(again.iter().zip(24..).map(|(&p, at)| (at, Step::Sent(p))));
+        let more = [(50, Step::Sent(120)), (51, Step::Sent(121))];
+        if acked_first {
+            steps.extend([(48, Step::Ack(119))]);
+        }
+        steps.extend(more);
+        steps.extend([(80, Step::Ack(121))]);
+        told(&steps).recovery
+    };
+    assert_eq!(recovery(&[103, 104, 105], false), Recovery::Selective);
+    assert_eq!(recovery(&[103, 107, 112], false), Recovery::Selective);
+    assert_eq!(recovery(&[103, 107, 112], true), Recovery::Selective);
+    // An answer may have stopped a sender that goes through all of it.
+    assert_eq!(recovery(&[103, 104, 105], true), Recovery::Unknown);
+    let all: Vec<u32> = (103..120).collect();
+    assert_eq!(recovery(&all, false), Recovery::GoBackN);
 }
 
 #[test]

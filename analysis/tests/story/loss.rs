@@ -51,8 +51,7 @@ fn so_are_those_that_are_mended_one_by_one() {
     losses(0..500, |seed| lossy(seed, Mix::Sent, true)).few(&[
         ("lost_acks", 30),
         ("near", 10),
-        ("recovery", 48),
-        ("reordered", 108),
+        ("reordered", 2),
         ("visible <= most", 6),
     ]);
 }

@@ -1,7 +1,7 @@
 //! Packets that overtake each other, and packets that come twice.
 
 use rocetop_analysis::report::FrameRef;
-use rocetop_analysis::story::report::Kind;
+use rocetop_analysis::story::report::{Kind, Recovery};
 use rocetop_parsers::Facts;
 use rocetop_parsers::facts::Flags;
 use rocetop_parsers::ib::aeth::{Aeth, NakCode, Syndrome};
@@ -48,6 +48,7 @@ fn what_is_late_is_not_lost() {
             let behind: u64 = truth.tolls[..2].iter().map(|t| t.late).sum();
             faults.check("lost_or_late <= late", story.lost_or_late <= behind, &why, story);
             faults.check("reordered <= late", story.reordered <= behind, &why, story);
+            faults.check("recovery", story.recovery != Recovery::Selective, &why, story);
             seen_late += story.reordered;
             if place == Place::Responder {
                 truly_late += behind;
@@ -55,7 +56,12 @@ fn what_is_late_is_not_lost() {
         }
     }
     assert!(seen_late * 4 > truly_late, "{seen_late} of {truly_late}");
-    faults.few(&[("lost_or_late <= late", 348), ("reordered <= late", 51), ("restarts_elsewhere", 1)]);
+    faults.few(&[
+        ("lost_or_late <= late", 349),
+        ("reordered <= late", 51),
+        ("restarts_elsewhere", 1),
+        ("recovery", 12),
+    ]);
 }
 
 #[test]

@@ -17,6 +17,7 @@ fn kind(kind: Kind, near: Near) -> &'static str {
         Kind::DuplicatedByNetwork => "delivered twice by the network",
         Kind::AckLost => "answer lost, not the request",
         Kind::RequestOrAckLost => "request or answer lost or late",
+        Kind::RequestLost => "request lost or late, as a NAK says",
         Kind::ResponseLost => "response lost",
         Kind::ResponseLostOrLate => "response late, or lost",
         Kind::MissedByCapture => "missed by the capture, delivered by the network",

@@ -105,15 +105,20 @@ pub(in crate::detect) fn beside(rule: &Rule, flows: &[FlowReport], told: Told) -
     judged(rule, flows, END, &[Some(told), None])
 }
 
-fn judged(rule: &Rule, flows: &[FlowReport], end_ns: u64, told: &[Option<Told>]) -> Vec<Finding> {
+/// Lets `look` see these flows as one connection, of which the taps tell this.
+pub(in crate::detect) fn case(flows: &[FlowReport], end_ns: u64, told: &[Option<Told>], look: impl FnOnce(&Case<'_>)) {
     let connection = ConnectionReport {
         id: 0,
         flows: flows.iter().map(|f| f.id).collect(),
         paired_by: if flows.len() == 2 { Grade::PortHash } else { Grade::Unpaired },
     };
+    look(&Case { connection: &connection, flows, end_ns, told });
+}
+
+fn judged(rule: &Rule, flows: &[FlowReport], end_ns: u64, told: &[Option<Told>]) -> Vec<Finding> {
     let mut found = Vec::new();
     if let Judge::Connection(judge) = rule.judge {
-        judge(&Case { connection: &connection, flows, end_ns, told }, &mut |finding| found.push(finding));
+        case(flows, end_ns, told, |case| judge(case, &mut |finding| found.push(finding)));
     }
     assert!(found.iter().all(|f| f.title.len() <= 100 && !f.advice.is_empty()), "{found:?}");
     found

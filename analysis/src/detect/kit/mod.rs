@@ -3,6 +3,7 @@
 mod between;
 mod episodes;
 mod finding;
+mod ways;
 mod words;
 
 #[cfg(test)]
@@ -11,6 +12,7 @@ pub(super) mod cases;
 pub(super) use self::between::{lost_between, whereabouts};
 pub(super) use self::episodes::{Digest, FRAMES, timeouts, waited};
 pub use self::finding::{Evidence, Finding, Severity, Value};
+pub(crate) use self::ways::{Loss, Way, Ways};
 pub(super) use self::words::{count, counted, part, road, time};
 
 use super::Rule;
