@@ -77,6 +77,10 @@ const LONGEST_WAY: Nanos = Nanos(40_000_000);
 const HEEDED: u64 = 8;
 const WAYS: u64 = 3;
 
+/// Answers in a row to requests that were seen here, from which on it is known that nothing ahead of them had passed
+/// before the capture began (chosen: a sender that sends only what is missing gets as many where neighbours were lost).
+const KNOWN: u8 = 4;
+
 /// What the stories of an engine share.
 pub(crate) struct Telling<'a> {
     /// Whether stories are told at all.
@@ -198,6 +202,8 @@ pub(crate) struct Story {
     heard: Nanos,
     /// Highest PSN acknowledged.
     acked: Option<Psn>,
+    /// Answers in a row to what was seen here, up to [`KNOWN`].
+    known: u8,
     holes: Rare<VecDeque<Hole>>,
     /// Answers that ask for a repeat and were not heeded yet.
     asked: Rare<VecDeque<Asked>>,
@@ -272,6 +278,7 @@ impl Story {
             quiet: (Nanos(0), FrameNo::default()),
             heard: Nanos(0),
             acked: None,
+            known: 0,
             holes: Rare::default(),
             asked: Rare::default(),
             doubt: None,
@@ -383,6 +390,7 @@ fn add(a: Outcome, b: Outcome) -> Outcome {
         late: a.late.saturating_add(b.late),
         in_order: a.in_order.saturating_add(b.in_order),
         missed: a.missed.saturating_add(b.missed),
+        early: a.early.saturating_add(b.early),
     }
 }
 

@@ -3,7 +3,7 @@
 use rocetop_parsers::{Nanos, Psn};
 
 use super::answers::LATE;
-use super::hole::Hole;
+use super::hole::{Fate, Hole};
 use super::report::{Cause, Kind};
 use super::run::{Asked, Run, Timers};
 use super::{Episode, LEAST_TIMER, LONGEST_WAY, NO_TIMER, PATIENCE, Request, SHORTEST_TIMER, Sight, Story, Telling};
@@ -37,11 +37,35 @@ impl Story {
                 ..run
             };
         } else {
-            let old = self.trouble.run;
-            self.trouble.before = (old.start, old.next, old.last);
-            self.close_run(telling.room);
+            self.end_run(telling);
         }
         self.trouble.run = run;
+    }
+
+    /// A packet from before the first one seen: a sender that goes back to what had passed before the capture began, or
+    /// a late packet. What asked for it was before as well; what it comes to may be sent again, or late.
+    pub(super) fn go_before(&mut self, request: &Request, telling: &mut Telling<'_>) -> Fate {
+        let Request { mark, psn, .. } = *request;
+        let second = request.stamp.psn + 1;
+        self.end_run(telling);
+        self.trouble.run = Run {
+            start: psn,
+            second,
+            next: second,
+            begun: mark,
+            latest: mark,
+            patient: true,
+            sending: true,
+            ..Run::default()
+        };
+        self.trouble.run.fate()
+    }
+
+    /// Another run takes the place of the one before.
+    fn end_run(&mut self, telling: &mut Telling<'_>) {
+        let old = self.trouble.run;
+        self.trouble.before = (old.start, old.next, old.last);
+        self.close_run(telling.room);
     }
 
     /// Why the requester goes back: to mend a hole, because an answer asked for it or because none came. `again`: to
