@@ -23,6 +23,7 @@ impl Story {
             && self.hole_at(request.psn).is_none()
             && !self.was_asked(request)
             && !self.trouble.run.sending
+            && !self.was_answered(request)
             && request.mark.at.since(self.last_request.at) < NO_TIMER
         {
             // Two of the same in a row, at once: no sender does that unasked, but one that goes back from where it is.
