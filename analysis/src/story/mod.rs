@@ -31,6 +31,8 @@ use rocetop_parsers::{Nanos, Psn};
 pub use report::StoryReport;
 
 use crate::event::FrameNo;
+use crate::flow::copies::Identity;
+use crate::flow::mirror::Identified;
 
 pub(crate) use self::build::{Around, hops};
 use self::crowd::Crowd;
@@ -85,6 +87,10 @@ const WAYS: u64 = 3;
 /// Answers in a row to requests that were seen here, from which on it is known that nothing ahead of them had passed
 /// before the capture began (chosen: a sender that sends only what is missing gets as many where neighbours were lost).
 const KNOWN: u8 = 4;
+
+/// Requests remembered by what they were (chosen: those of another life that sends as many messages as the one before
+/// come to its last ones before anything else tells; a few cost no memory).
+const LATEST: usize = 8;
 
 /// What the stories of an engine share.
 pub(crate) struct Telling<'a> {
@@ -218,6 +224,8 @@ pub(crate) struct Story {
     nak_times: Rare<NakTimes>,
     progress: Progress,
     sizes: Sizes,
+    /// The latest requests, each at the place of its PSN.
+    latest: [Identity; LATEST],
     log: Rare<Log>,
 }
 
@@ -269,7 +277,7 @@ struct NakTimes {
 
 impl Story {
     /// The story of a flow whose first request was this.
-    pub(crate) fn starting(first: Stamp, frame: Mark, closely: bool) -> Self {
+    pub(crate) fn starting(first: Stamp, identity: Identity, frame: Mark, closely: bool) -> Self {
         let mut latency = Latency::measuring(closely);
         latency.sent(first);
         Self {
@@ -292,6 +300,8 @@ impl Story {
             nak_times: Rare::default(),
             progress: Progress::default(),
             sizes: Sizes::default(),
+            // Of all places but its own, its PSN is another one.
+            latest: [identity; LATEST],
             log: Rare::default(),
         }
     }
@@ -300,6 +310,20 @@ impl Story {
     #[inline(always)]
     pub(crate) fn measure(&mut self, psn: Psn, part: Part) {
         self.sizes.add(psn, part);
+    }
+
+    /// What a request was that had not been seen.
+    #[inline(always)]
+    pub(crate) fn remember(&mut self, identity: Identity) {
+        if let Some(place) = self.latest.get_mut(identity.psn().get() as usize % LATEST) {
+            *place = identity;
+        }
+    }
+
+    /// Whether another request than this one had its PSN, as far as that is remembered.
+    pub(crate) fn remembers_another(&self, identity: Identity) -> bool {
+        let known = self.latest.get(identity.psn().get() as usize % LATEST);
+        known.is_some_and(|&known| known.psn() == identity.psn() && known != identity)
     }
 
     /// The READ at `psn`, the latest request, ends with `last`, as it shows only now.
