@@ -3,8 +3,8 @@
 //! A queue pair that is made anew may start at the PSN of the one before it, or near: collective libraries start all at
 //! 0. The jump alone looks like a repeat, or like a gap. The answer tells: the MSN counts the messages that a queue
 //! pair has completed, from 0, and the answer to a repeat carries the current one, so that it never goes back in one
-//! life (IBTA 9.7.7, generation of the MSN; Linux `rxe_qp_init_resp` and `duplicate_request`). So does a request that is
-//! another one than that which had its PSN.
+//! life (IBTA 9.7.7, generation of the MSN; Linux `rxe_qp_init_resp` and `duplicate_request`). So does a request that
+//! is another one than that which had its PSN.
 //!
 //! Owns: the packets of a connection from such a jump to the first answer that tells. Few flows ever have one: what was
 //! sent was acknowledged, and then there was a silence.

@@ -86,9 +86,9 @@ impl Flow {
         restarts || ahead < -BACK || self.seen.below(facts.psn) > AHEAD.unsigned_abs()
     }
 
-    /// Whether a request has the PSN of another one that is remembered, and another opcode or payload. What is sent again
-    /// is the same request (IBTA 9.7.5.1.1, duplicate requests), but for the length that a READ asks for, which is no
-    /// payload: of that the rest may be asked for. At another place it is a second tap whose clock is late.
+    /// Whether a request has the PSN of another one that is remembered, and another opcode or payload. What is sent
+    /// again is the same request (IBTA 9.7.1, duplicate requests), but for the length that a READ asks for, which is
+    /// no payload: of that the rest may be asked for. At another place it is a second tap whose clock is late.
     pub(crate) fn contradicts(&self, packet: &Packet) -> bool {
         let now = Identity::of(&packet.facts);
         let first = self.opening.identity(self.counters.first_psn);

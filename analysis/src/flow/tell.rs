@@ -14,7 +14,8 @@ use crate::story::{
     Answer, Around, Mark, Part, Request, Response, Sight, Stamp, Standing, Story, StoryReport, Telling, hops,
 };
 
-/// What a request starts, ends and asks for, and what tells it from another one. Four bytes: every flow keeps its first.
+/// What a request starts, ends and asks for, and what tells it from another one. Four bytes: every flow keeps its
+/// first.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Opening {
     /// Payload: of a packet, less than 64 KiB.

@@ -237,9 +237,9 @@ impl Hole {
         self.latest = mark.at;
         // In a run of repeats it is one that somebody else asked for.
         let shown = if fate == Fate::Repeated { self.opened } else { self.nak.unwrap_or(self.opened) };
-        let at_once = mark.at == shown.at && !mark.at.0.is_multiple_of(COARSE);
-        // What had passed before may be sent again whenever it likes.
-        let older = !self.seen_before && (mark.at < shown.at || at_once);
+        // What had passed before may be a repeat that the NAK asked for, and the requester is near.
+        let at_once = mark.at == shown.at && !mark.at.0.is_multiple_of(COARSE) && !self.seen_before;
+        let older = mark.at < shown.at || at_once;
         let fate = if older { Fate::Older } else { fate };
         let in_order = mark.at < self.opened.at;
         let Some(Skipped { fate: known, times, in_order: ahead, .. }) = self.packet(psn) else { return };

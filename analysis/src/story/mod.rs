@@ -66,8 +66,8 @@ const NO_TIMER: Nanos = Nanos(20_000);
 const PATIENCE: Nanos = Nanos(500_000);
 
 /// Where the answer to a READ or atomic passed, and it is asked for again after a shorter silence than this, a timer is
-/// one guess of several: 4.096 us x 2^9 (IBTA 9.7.6.1.3). Most adapters and Soft-RoCE (a tick of the kernel: 1 to 10 ms)
-/// take no shorter one (chosen: below what those ticks mostly are, 4 ms).
+/// one guess of several: 4.096 us x 2^9 (IBTA 9.7.6.1.3). Most adapters take no shorter one, nor does Soft-RoCE, whose
+/// timers count ticks of the kernel, 1 to 10 ms (chosen: below what those mostly are, 4 ms).
 const SURELY_TIMER: Nanos = Nanos(2_097_152);
 
 /// After a shorter silence than this, what comes below the frontier is no timer's: 4.096 us x 2^5. Timers may be
