@@ -36,7 +36,7 @@ impl Opening {
         // What a READ or an atomic asks for is an answer of another kind.
         let ack_req = facts.flags.has(Flags::ACK_REQ) && !atomic && !read;
         let sized = !atomic && (!read || facts.flags.has(Flags::EXTENDED));
-        let bits = u8::from(ack_req) * Self::ACK_REQ | u8::from(sized) * Self::SIZED;
+        let bits = if ack_req { Self::ACK_REQ } else { 0 } | if sized { Self::SIZED } else { 0 };
         Self { payload: facts.payload as u16, opcode: facts.opcode, bits }
     }
 

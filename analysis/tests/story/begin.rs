@@ -15,7 +15,7 @@ fn lossy(seed: u64, rng: &mut Rng) -> Scenario {
     s.links[0].loss = rng.one_of(&[2_000, 10_000, 30_000]);
     s.links[1].loss = rng.one_of(&[0, 2_000, 10_000]);
     s.window = rng.one_of(&[16, 64, 96]);
-    s.selective = seed % 5 == 0;
+    s.selective = seed.is_multiple_of(5);
     s
 }
 
