@@ -3,7 +3,8 @@
 //! A queue pair that is made anew may start at the PSN of the one before it, or near: collective libraries start all at
 //! 0. The jump alone looks like a repeat, or like a gap. The answer tells: the MSN counts the messages that a queue
 //! pair has completed, from 0, and the answer to a repeat carries the current one, so that it never goes back in one
-//! life (IBTA 9.7.7, generation of the MSN; Linux `rxe_qp_init_resp` and `duplicate_request`).
+//! life (IBTA 9.7.7, generation of the MSN; Linux `rxe_qp_init_resp` and `duplicate_request`). So does a request that
+//! is another one than that which had its PSN.
 //!
 //! Owns: the packets of a connection from such a jump to the first answer that tells. Few flows ever have one: what was
 //! sent was acknowledged, and then there was a silence.
@@ -91,7 +92,11 @@ impl Shard {
         let Some((at, doubt)) = at.and_then(|at| Some((at, self.doubts.get_mut(at)?))) else {
             return self.take(packet, key, found, messages);
         };
-        let verdict = doubt.verdict(packet);
+        let another = packet.icrc != Icrc::Bad
+            && doubt.requests == key
+            && packet.facts.opcode.traits().has(Traits::REQUEST)
+            && found.and_then(|i| self.flows.get(i as usize)).is_some_and(|flow| flow.contradicts(packet));
+        let verdict = if another { Some(true) } else { doubt.verdict(packet) };
         let over = doubt.packets.first().is_some_and(|first| packet.at.since(first.at) > ANSWERED);
         doubt.packets.push(*packet);
         let full = doubt.packets.len() >= HELD;

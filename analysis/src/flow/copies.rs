@@ -21,12 +21,14 @@ pub(crate) struct Identity(u64);
 impl Identity {
     #[inline(always)]
     pub(crate) fn of(facts: &Facts) -> Self {
-        // Opcode (8 bits), PSN (24), AETH or payload length (32): the AETH tells one ACK of a PSN from the next.
-        Self(
-            u64::from(facts.opcode.0) << 56
-                | u64::from(facts.psn.get()) << 32
-                | u64::from(facts.aeth.0 ^ facts.payload),
-        )
+        Self::new(facts.opcode, facts.psn, facts.aeth.0 ^ facts.payload)
+    }
+
+    /// By the AETH or payload length: the AETH tells one ACK of a PSN from the next.
+    #[inline(always)]
+    pub(crate) fn new(opcode: Opcode, psn: Psn, told: u32) -> Self {
+        // 8, 24 and 32 bits.
+        Self(u64::from(opcode.0) << 56 | u64::from(psn.get()) << 32 | u64::from(told))
     }
 
     pub(crate) fn opcode(self) -> Opcode {

@@ -6,12 +6,13 @@ use rocetop_parsers::{Nanos, Psn};
 
 use crate::event::Packet;
 use crate::flow::Flow;
+use crate::flow::copies::Identity;
 use crate::flow::headers::Outer;
-use crate::flow::mirror::MIRRORED_WITHIN;
+use crate::flow::mirror::{Identified, MIRRORED_WITHIN};
 
 /// A queue pair is not made anew and connected sooner than this: that takes the calls that lead it through its states
 /// (IBTA 10.3.1), and where a CM connects it three messages (IBTA 12.9); chosen, as less than those take.
-const SILENCE: Nanos = Nanos(100_000);
+pub(crate) const SILENCE: Nanos = Nanos(100_000);
 /// A return to the first PSN proves a new QP only after at least this many packets (chosen: a short flow may be sent
 /// again as a whole).
 const RESTART: u32 = 64;
@@ -69,6 +70,9 @@ impl Flow {
         }
         // At another place it is a second tap whose clock is late.
         let here = self.is_at(packet);
+        if self.contradicts(packet) {
+            return true;
+        }
         // Nobody sends again on UC (IBTA 9.8), and what the network delays or doubles is not that late.
         if self.transport == Transport::Uc
             && here
@@ -80,6 +84,17 @@ impl Flow {
         // Where no story is told, nothing else will tell.
         let restarts = self.story.is_none() && here && self.restarts(facts.psn);
         restarts || ahead < -BACK || self.seen.below(facts.psn) > AHEAD.unsigned_abs()
+    }
+
+    /// Whether a request has the PSN of another one that is remembered, and another opcode or payload. What is sent
+    /// again is the same request (IBTA 9.7.1, duplicate requests), but for the length that a READ asks for, which is
+    /// no payload: of that the rest may be asked for. At another place it is a second tap whose clock is late.
+    pub(crate) fn contradicts(&self, packet: &Packet) -> bool {
+        let now = Identity::of(&packet.facts);
+        let first = self.opening.identity(self.counters.first_psn);
+        let known = first.psn() == now.psn() && first != now;
+        let known = known || self.story.as_ref().is_some_and(|story| story.remembers_another(now));
+        known && self.counters.has_requests() && self.is_at(packet)
     }
 
     /// Whether the packet was seen where the one before it was.

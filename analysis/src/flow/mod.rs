@@ -3,7 +3,7 @@
 pub(crate) mod copies;
 pub mod habits;
 pub(crate) mod headers;
-mod life;
+pub(crate) mod life;
 pub mod marks;
 pub(crate) mod mirror;
 mod notice;

@@ -3,45 +3,63 @@
 use rocetop_parsers::facts::Flags;
 use rocetop_parsers::fold::numbered;
 use rocetop_parsers::ib::aeth::{NakCode, Syndrome, rnr_timer_us};
-use rocetop_parsers::ib::opcode::{Operation, Traits, Transport};
-use rocetop_parsers::{Bytes, Facts};
+use rocetop_parsers::ib::opcode::{Opcode, Operation, Traits, Transport};
+use rocetop_parsers::{Bytes, Facts, Nanos, Psn};
 
 use crate::event::{FrameNo, Packet};
-use crate::flow::copies::Double;
+use crate::flow::copies::{Double, Identity};
 use crate::flow::{Flow, message_bytes};
 use crate::report::FrameRef;
 use crate::story::{
     Answer, Around, Mark, Part, Request, Response, Sight, Stamp, Standing, Story, StoryReport, Telling, hops,
 };
 
-/// What the first request of a flow starts and ends.
+/// What a request starts, ends and asks for, and what tells it from another one. Four bytes: every flow keeps its
+/// first.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Opening {
-    starts: bool,
-    ends: bool,
-    ack_req: bool,
-    /// It says how much it moves: no atomic does, nor a READ that was cut before its RETH.
-    sized: bool,
+    /// Payload: of a packet, less than 64 KiB.
+    payload: u16,
+    opcode: Opcode,
+    bits: u8,
 }
 
 impl Opening {
+    const ACK_REQ: u8 = 1;
+    /// It says how much it moves: no atomic does, nor a READ that was cut before its RETH.
+    const SIZED: u8 = 2;
+
     #[inline(always)]
     pub(crate) fn of(facts: &Facts, traits: Traits) -> Self {
         let read = facts.opcode.operation() == Operation::READ_REQ;
-        Self {
-            starts: traits.has(Traits::STARTS),
-            ends: traits.has(Traits::ENDS),
-            // What a READ or an atomic asks for is an answer of another kind.
-            ack_req: facts.flags.has(Flags::ACK_REQ) && !traits.has(Traits::ATOMIC_ETH) && !read,
-            sized: !traits.has(Traits::ATOMIC_ETH) && (!read || facts.flags.has(Flags::EXTENDED)),
-        }
+        let atomic = traits.has(Traits::ATOMIC_ETH);
+        // What a READ or an atomic asks for is an answer of another kind.
+        let ack_req = facts.flags.has(Flags::ACK_REQ) && !atomic && !read;
+        let sized = !atomic && (!read || facts.flags.has(Flags::EXTENDED));
+        let bits = if ack_req { Self::ACK_REQ } else { 0 } | if sized { Self::SIZED } else { 0 };
+        Self { payload: facts.payload as u16, opcode: facts.opcode, bits }
+    }
+
+    /// As the clock has it, with this PSN as its last.
+    #[inline(always)]
+    fn stamp(self, psn: Psn, at: Nanos) -> Stamp {
+        let traits = self.opcode.traits();
+        let (starts, ends) = (traits.has(Traits::STARTS), traits.has(Traits::ENDS));
+        Stamp { psn, at, starts, ends, ack_req: self.bits & Self::ACK_REQ != 0 }
+    }
+
+    /// What tells the request, whose PSN was this, from another one.
+    #[inline(always)]
+    pub(crate) fn identity(self, psn: Psn) -> Identity {
+        Identity::new(self.opcode, psn, u32::from(self.payload))
     }
 
     /// What the request says of its message's size: it moves `bytes`, and full packets carry `mtu`.
     #[inline(always)]
-    fn part(&self, bytes: u32, mtu: Option<u32>) -> Part {
-        match (self.starts, self.ends) {
-            _ if !self.sized => Part::Middle,
+    fn part(self, bytes: u32, mtu: Option<u32>) -> Part {
+        let traits = self.opcode.traits();
+        match (traits.has(Traits::STARTS), traits.has(Traits::ENDS)) {
+            _ if self.bits & Self::SIZED == 0 => Part::Middle,
             (true, true) => Part::Whole(bytes),
             (true, false) => Part::First,
             (false, true) => Part::Last(bytes, mtu),
@@ -81,10 +99,9 @@ impl Flow {
             }
             let read = facts.opcode.operation() == Operation::READ_REQ;
             let says = Opening::of(facts, traits);
-            let Opening { starts, ends, ack_req, .. } = says;
             let span =
                 if read && facts.flags.has(Flags::EXTENDED) { self.counters.mtu.spans(facts.dma_len).0 } else { 1 };
-            let stamp = Stamp { psn: facts.psn + (span - 1), at: packet.at, starts, ends, ack_req };
+            let stamp = says.stamp(facts.psn + (span - 1), packet.at);
             let reliable = self.recovers();
             let answered = self.peer != crate::flow::NONE && reliable;
             let twin = double == Double::AtOnce;
@@ -96,6 +113,7 @@ impl Flow {
             let story = self.story_from_first(telling.closely, newest);
             if sight != Sight::Again {
                 story.measure(facts.psn, part);
+                story.remember(says.identity(facts.psn));
             }
             story.request(&request, telling);
         } else if let Some(peer) = peer
@@ -125,9 +143,8 @@ impl Flow {
 
     /// The story as the first request leaves it.
     fn begin(&self, first: Mark, closely: bool, newest: u64) -> Story {
-        let Opening { starts, ends, ack_req, .. } = self.opening;
-        let (psn, at) = (self.counters.first_psn, first.at);
-        let mut story = Story::starting(Stamp { psn, at, starts, ends, ack_req }, first, closely);
+        let psn = self.counters.first_psn;
+        let mut story = Story::starting(self.opening.stamp(psn, first.at), self.opening.identity(psn), first, closely);
         let bytes = self.message_bytes.0.saturating_sub(newest);
         if self.counters.tally.requests == 1 && numbered(self.transport) {
             // A READ takes more than its own PSN.

@@ -6,7 +6,7 @@ use super::hole::Hole;
 use super::log::Mark;
 use super::report::{Cause, Kind};
 use super::run::{Asked, Timers};
-use super::{Ahead, Answer, Episode, Response, Story, Telling, Trouble};
+use super::{Ahead, Answer, Episode, KNOWN, Response, Story, Telling, Trouble};
 
 /// Answers that wait to be heeded: of more, the oldest are forgotten (chosen: more are out only where a responder asks
 /// again and again).
@@ -120,6 +120,7 @@ impl Story {
     fn ack(&mut self, psn: Psn, mark: Mark, next: Psn, telling: &mut Telling<'_>) {
         if psn - next >= 0 {
             // About a request that was never seen here.
+            self.known = if self.known < KNOWN { 0 } else { KNOWN };
             return;
         }
         let calm = self.trouble.is_none();
@@ -131,6 +132,7 @@ impl Story {
         }
         if self.acked.is_none_or(|acked| psn - acked > 0) {
             self.acked = Some(psn);
+            self.known = if psn - self.start >= 0 { KNOWN.min(self.known + 1) } else { self.known };
         }
         // Repeats that were on their way already have ended the wait.
         while self.asked.back().is_some_and(|a| a.rnr && psn - a.psn >= 0) {

@@ -159,7 +159,7 @@ impl Story {
         // and nothing is lost before a tap at the end that sends.
         let skipped = u64::from(holes.lost) + u64::from(holes.lost_or_late) + u64::from(holes.late);
         let one_path = near != Near::Dst && skipped * ONE_PATH > u64::from((self.top - self.start).unsigned_abs());
-        let whole = holes.missed == 0 && near != Near::Src && !one_path;
+        let whole = holes.missed.max(holes.early) == 0 && near != Near::Src && !one_path;
         if !whole {
             holes.lost_or_late = holes.lost_or_late.saturating_add(std::mem::take(&mut holes.lost));
         }
@@ -205,9 +205,9 @@ impl Story {
     /// answer it does not hold any more.
     fn only_misses(&self, seen_again: u64) -> bool {
         let sums = &self.trouble.sums;
-        let Outcome { lost, lost_if_in_order, lost_or_late, late, missed, .. } = sums.holes;
+        let Outcome { lost, lost_if_in_order, lost_or_late, late, missed, early, .. } = sums.holes;
         let asked = sums.naks_seen + sums.naks_unseen + self.trouble.timers.timeouts + sums.rnr_waits + seen_again;
-        missed != 0 && lost == 0 && lost_if_in_order == 0 && late == 0 && lost_or_late == 0 && asked == 0
+        missed.max(early) != 0 && lost == 0 && lost_if_in_order == 0 && late == 0 && lost_or_late == 0 && asked == 0
     }
 
     /// The repeats by cause. What copies took off the total, and what came before the story began, has no known cause.

@@ -77,6 +77,8 @@ pub(crate) struct Hole {
     pub(crate) opened: Mark,
     /// They had been seen before: only a responder that drops what comes out of order misses them.
     pub(crate) seen_before: bool,
+    /// They may have passed before the capture began, as parts of what a sender goes back to.
+    pub(crate) early: bool,
     /// The NAK for it.
     pub(crate) nak: Option<Mark>,
     /// The first arrival.
@@ -118,6 +120,8 @@ pub(crate) struct Outcome {
     /// Of the late ones, those in order by their stamps: only the file has them behind the packet that overtook them.
     pub(crate) in_order: u32,
     pub(crate) missed: u32,
+    /// Missed by the capture, or from before it began.
+    pub(crate) early: u32,
 }
 
 impl Hole {
@@ -127,6 +131,7 @@ impl Hole {
             len,
             opened,
             seen_before,
+            early: false,
             nak: None,
             filled: None,
             latest: Nanos::default(),
@@ -232,7 +237,9 @@ impl Hole {
         self.latest = mark.at;
         // In a run of repeats it is one that somebody else asked for.
         let shown = if fate == Fate::Repeated { self.opened } else { self.nak.unwrap_or(self.opened) };
-        let older = mark.at < shown.at || mark.at == shown.at && !mark.at.0.is_multiple_of(COARSE);
+        // What had passed before may be a repeat that the NAK asked for, and the requester is near.
+        let at_once = mark.at == shown.at && !mark.at.0.is_multiple_of(COARSE) && !self.seen_before;
+        let older = mark.at < shown.at || at_once;
         let fate = if older { Fate::Older } else { fate };
         let in_order = mark.at < self.opened.at;
         let Some(Skipped { fate: known, times, in_order: ahead, .. }) = self.packet(psn) else { return };
@@ -323,7 +330,7 @@ impl Hole {
             let sum = match packet.fate {
                 Fate::Covered => continue,
                 Fate::Out if self.acked && self.nak.is_none() && self.restarts == 0 && !self.seen_before => {
-                    &mut outcome.missed
+                    if self.early { &mut outcome.early } else { &mut outcome.missed }
                 }
                 Fate::Older => &mut outcome.late,
                 // A sender that went back as often as it came may have sent all of them again.

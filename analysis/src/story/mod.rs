@@ -31,6 +31,8 @@ use rocetop_parsers::{Nanos, Psn};
 pub use report::StoryReport;
 
 use crate::event::FrameNo;
+use crate::flow::copies::Identity;
+use crate::flow::mirror::Identified;
 
 pub(crate) use self::build::{Around, hops};
 use self::crowd::Crowd;
@@ -63,6 +65,11 @@ const NO_TIMER: Nanos = Nanos(20_000);
 /// and a NAK takes less but for the longest ways (chosen: half of that).
 const PATIENCE: Nanos = Nanos(500_000);
 
+/// Where the answer to a READ or atomic passed, and it is asked for again after a shorter silence than this, a timer is
+/// one guess of several: 4.096 us x 2^9 (IBTA 9.7.6.1.3). Most adapters take no shorter one, nor does Soft-RoCE, whose
+/// timers count ticks of the kernel, 1 to 10 ms (chosen: below what those mostly are, 4 ms).
+const SURELY_TIMER: Nanos = Nanos(2_097_152);
+
 /// After a shorter silence than this, what comes below the frontier is no timer's: 4.096 us x 2^5. Timers may be
 /// shorter, but are not where a NAK has time to come (chosen).
 const LEAST_TIMER: Nanos = Nanos(131_072);
@@ -76,6 +83,14 @@ const LONGEST_WAY: Nanos = Nanos(40_000_000);
 /// hosts and queues that are busy take several times as long, timers a multiple of that).
 const HEEDED: u64 = 8;
 const WAYS: u64 = 3;
+
+/// Answers in a row to requests that were seen here, from which on it is known that nothing ahead of them had passed
+/// before the capture began (chosen: a sender that sends only what is missing gets as many where neighbours were lost).
+const KNOWN: u8 = 4;
+
+/// Requests remembered by what they were (chosen: those of another life that sends as many messages as the one before
+/// come to its last ones before anything else tells; a few cost no memory).
+const LATEST: usize = 8;
 
 /// What the stories of an engine share.
 pub(crate) struct Telling<'a> {
@@ -205,6 +220,8 @@ pub(crate) struct Story {
     heard: Nanos,
     /// Highest PSN acknowledged.
     acked: Option<Psn>,
+    /// Answers in a row to what was seen here, up to [`KNOWN`].
+    known: u8,
     holes: Rare<VecDeque<Hole>>,
     /// Answers that ask for a repeat and were not heeded yet.
     asked: Rare<VecDeque<Asked>>,
@@ -214,6 +231,8 @@ pub(crate) struct Story {
     nak_times: Rare<NakTimes>,
     progress: Progress,
     sizes: Sizes,
+    /// The latest requests, each at the place of its PSN.
+    latest: [Identity; LATEST],
     log: Rare<Log>,
 }
 
@@ -265,7 +284,7 @@ struct NakTimes {
 
 impl Story {
     /// The story of a flow whose first request was this.
-    pub(crate) fn starting(first: Stamp, frame: Mark, closely: bool) -> Self {
+    pub(crate) fn starting(first: Stamp, identity: Identity, frame: Mark, closely: bool) -> Self {
         let mut latency = Latency::measuring(closely);
         latency.sent(first);
         Self {
@@ -279,6 +298,7 @@ impl Story {
             quiet: (Nanos(0), FrameNo::default()),
             heard: Nanos(0),
             acked: None,
+            known: 0,
             holes: Rare::default(),
             asked: Rare::default(),
             doubt: None,
@@ -287,6 +307,8 @@ impl Story {
             nak_times: Rare::default(),
             progress: Progress::default(),
             sizes: Sizes::default(),
+            // Of all places but its own, its PSN is another one.
+            latest: [identity; LATEST],
             log: Rare::default(),
         }
     }
@@ -295,6 +317,20 @@ impl Story {
     #[inline(always)]
     pub(crate) fn measure(&mut self, psn: Psn, part: Part) {
         self.sizes.add(psn, part);
+    }
+
+    /// What a request was that had not been seen.
+    #[inline(always)]
+    pub(crate) fn remember(&mut self, identity: Identity) {
+        if let Some(place) = self.latest.get_mut(identity.psn().get() as usize % LATEST) {
+            *place = identity;
+        }
+    }
+
+    /// Whether another request than this one had its PSN, as far as that is remembered.
+    pub(crate) fn remembers_another(&self, identity: Identity) -> bool {
+        let known = self.latest.get(identity.psn().get() as usize % LATEST);
+        known.is_some_and(|&known| known.psn() == identity.psn() && known != identity)
     }
 
     /// The READ at `psn`, the latest request, ends with `last`, as it shows only now.
@@ -390,6 +426,7 @@ fn add(a: Outcome, b: Outcome) -> Outcome {
         late: a.late.saturating_add(b.late),
         in_order: a.in_order.saturating_add(b.in_order),
         missed: a.missed.saturating_add(b.missed),
+        early: a.early.saturating_add(b.early),
     }
 }
 

@@ -6,7 +6,7 @@ use super::hole::{Fate, Hole};
 use super::log::Mark;
 use super::report::{Cause, Kind};
 use super::run::{Asked, End, Shows};
-use super::{Ahead, Episode, LEAST_TIMER, NO_TIMER, Request, Sight, Story, Telling};
+use super::{Ahead, Episode, KNOWN, LEAST_TIMER, NO_TIMER, Request, Sight, Story, Telling};
 
 impl Story {
     /// A request of the flow, after the first.
@@ -23,6 +23,7 @@ impl Story {
             && self.hole_at(request.psn).is_none()
             && !self.was_asked(request)
             && !self.trouble.run.sending
+            && !self.was_answered(request)
             && request.mark.at.since(self.last_request.at) < NO_TIMER
         {
             // Two of the same in a row, at once: no sender does that unasked, but one that goes back from where it is.
@@ -56,7 +57,9 @@ impl Story {
                 // Nothing was skipped there: a READ of unknown length went before.
                 self.latency.stretch(self.top - 1, psn - skipped - 1);
                 if skipped != 0 {
-                    self.holes.push_back(Hole::new(psn - skipped, skipped, mark, false));
+                    let mut hole = Hole::new(psn - skipped, skipped, mark, false);
+                    hole.early = self.known < KNOWN;
+                    self.holes.push_back(hole);
                 }
             }
             Sight::First | Sight::Rest => {
@@ -100,6 +103,7 @@ impl Story {
     fn first(&mut self, request: &Request, telling: &mut Telling<'_>) -> Fate {
         let Request { mark, psn, .. } = *request;
         self.crowd_disturbed(psn, telling);
+        self.heed_behind(request);
         let asked = self.was_asked(request);
         if self.trouble.run.sending && psn == self.trouble.run.next && !(asked && self.asks_for_anew(psn, mark.at)) {
             self.trouble.run.next = request.stamp.psn + 1;
@@ -123,9 +127,19 @@ impl Story {
             self.trouble.run.sending = goes_on;
             return Fate::Unsure;
         }
+        if psn - self.start < 0 {
+            return self.go_before(request, telling);
+        }
         // Nothing can have asked for it: it is the original.
         self.trouble.run.sending = false;
         Fate::Late
+    }
+
+    /// What a NAK was about that had passed the tap, or had before the capture began, may have come again.
+    fn heed_behind(&mut self, request: &Request) {
+        if self.trouble.behind.is_some_and(|b| b.psn == request.psn && b.mark.at <= request.mark.at) {
+            self.trouble.behind_again = true;
+        }
     }
 
     /// One of the PSNs that were skipped has come.
@@ -215,9 +229,7 @@ impl Story {
     fn repeat(&mut self, request: &Request, telling: &mut Telling<'_>) -> Fate {
         let Request { mark, psn, .. } = *request;
         self.latency.again(psn);
-        if self.trouble.behind.is_some_and(|b| b.psn == psn && b.mark.at <= mark.at) {
-            self.trouble.behind_again = true;
-        }
+        self.heed_behind(request);
         let goes_on = self.trouble.run.repeats != 0 && psn == self.trouble.run.next && !self.asks_for(psn, mark.at);
         // A late packet among those that were sent again.
         let strays = self.trouble.run.sending && psn - self.trouble.run.start > 0 && psn - self.trouble.run.next < 0;

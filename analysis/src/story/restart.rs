@@ -3,10 +3,12 @@
 use rocetop_parsers::{Nanos, Psn};
 
 use super::answers::LATE;
-use super::hole::Hole;
+use super::hole::{Fate, Hole};
 use super::report::{Cause, Kind};
 use super::run::{Asked, End, Run, Timers};
-use super::{Episode, LEAST_TIMER, LONGEST_WAY, NO_TIMER, PATIENCE, Request, SHORTEST_TIMER, Sight, Story, Telling};
+use super::{
+    Episode, LEAST_TIMER, LONGEST_WAY, NO_TIMER, PATIENCE, Request, SHORTEST_TIMER, SURELY_TIMER, Sight, Story, Telling,
+};
 
 impl Story {
     /// The requester goes back to an earlier PSN: a run of repeats begins.
@@ -38,11 +40,36 @@ impl Story {
                 ..run
             };
         } else {
-            let old = self.trouble.run;
-            self.trouble.before = (old.start, old.next, old.last);
-            self.close_run(telling.room);
+            self.end_run(telling);
         }
         self.trouble.run = run;
+    }
+
+    /// A packet from before the first one seen: a sender that goes back to what had passed before the capture began, or
+    /// a late packet. What asked for it was before as well; what it comes to may be sent again, or late.
+    pub(super) fn go_before(&mut self, request: &Request, telling: &mut Telling<'_>) -> Fate {
+        let Request { mark, psn, .. } = *request;
+        let second = request.stamp.psn + 1;
+        self.leave(End::Back { further: false });
+        self.end_run(telling);
+        self.trouble.run = Run {
+            start: psn,
+            second,
+            next: second,
+            begun: mark,
+            latest: mark,
+            patient: true,
+            sending: true,
+            ..Run::default()
+        };
+        self.trouble.run.fate()
+    }
+
+    /// Another run takes the place of the one before.
+    fn end_run(&mut self, telling: &mut Telling<'_>) {
+        let old = self.trouble.run;
+        self.trouble.before = (old.start, old.next, old.last);
+        self.close_run(telling.room);
     }
 
     /// Why the requester goes back: to mend a hole, because an answer asked for it or because none came. `again`: to
@@ -122,14 +149,20 @@ impl Story {
             }
             // Too soon for any timer. One such packet is a copy that the network made; several are a sender's.
             _ if self.too_soon(mark.at) && self.quiet(mark.at) < NO_TIMER && !again => {
-                run.copy = self.holes.is_empty().then_some(self.last_end);
-                run.amid = self.awaits(mark.at);
+                // An answer just passed that may have come too late for a timer, or was lost behind the tap.
+                let may_be = mark.at.since(self.last_request.at) < NO_TIMER && !self.was_answered(request);
+                run.copy = (self.holes.is_empty() && may_be).then_some(self.last_end);
+                run.amid = self.awaits(mark.at) || !may_be && run.timed;
             }
-            _ if request.atomic && self.may_be_implied(request) && !self.overdue(mark.at) => {
+            _ if request.atomic && self.is_implied(request) => {
                 run.cause = Cause::ReadReissue;
                 self.holes.iter_mut().for_each(Hole::passed_over);
             }
             _ if !run.timed => run.amid = self.awaits(mark.at),
+            _ if self.was_answered(request) && self.quiet(mark.at) < SURELY_TIMER && !again => {
+                let episode = Episode::new(Kind::Unexplained, None, psn, request.stamp.psn);
+                run.told = self.log.add(episode.at(Some(self.last_answer)).at(Some(mark)), telling.room);
+            }
             // Of what a NAK had asked for, some comes late where the path does not keep the order.
             _ if self.trouble.run.cause == Cause::Nak && self.quiet(mark.at) < LEAST_TIMER => {}
             _ => {
@@ -174,9 +207,9 @@ impl Story {
     /// Whether a READ or atomic is repeated because responses are missing; and at the responder's side, where none is:
     /// no timer asks for a part or so soon. (Of an atomic that comes again soon, other causes are looked for first.)
     fn asks_for_responses(&self, request: &Request) -> bool {
-        let Request { mark, psn, read, atomic, sight, .. } = *request;
+        let Request { psn, read, atomic, sight, .. } = *request;
         // Nobody who sees only one direction can tell whether a NAK had asked for it.
-        let soon = || request.answered && self.may_be_implied(request) && !self.overdue(mark.at);
+        let soon = || request.answered && self.is_implied(request);
         (read || atomic) && self.trouble.owed.lacks(psn) || read && (sight == Sight::Rest || soon())
     }
 
@@ -193,9 +226,20 @@ impl Story {
         run.cause == Cause::Nak && run.start == psn && run.repeats == 0 && run.next - run.start > 0
     }
 
-    /// Whether an answer behind the lost one may have told of it (an implied NAK; mlx5
-    /// counts `implied_nak_seq_err`). Of one response
-    /// where nothing behind it was ever answered, only a timer tells.
+    /// Whether a READ or atomic was answered here: the network's copy of it and one that was sent again, because the
+    /// answer was lost behind the tap, look alike.
+    pub(super) fn was_answered(&self, request: &Request) -> bool {
+        (request.read || request.atomic) && self.has_acknowledged(request.psn)
+    }
+
+    /// Whether an answer behind the lost one has told of it, as it seems, and no timer. What comes twice in a row may
+    /// as well be the network's copy.
+    fn is_implied(&self, request: &Request) -> bool {
+        self.may_be_implied(request) && !self.overdue(request.mark.at) && !request.twin
+    }
+
+    /// Whether an answer behind the lost one may have told of it (an implied NAK; mlx5 counts `implied_nak_seq_err`).
+    /// Of one response where nothing behind it was ever answered, only a timer tells.
     fn may_be_implied(&self, request: &Request) -> bool {
         request.psn != request.stamp.psn || self.acked.is_some_and(|acked| acked - request.psn > 0)
     }

@@ -50,6 +50,89 @@ fn the_same_psns_in_another_life_are_no_repeats() {
     }
 }
 
+/// Lives from PSN 500 on, each of so many messages, that are all out before one answer to the last of them. Payload and
+/// opcode of a message are told by its life and its number.
+fn alike(lives: u32, count: u32, answers: bool, message: impl Fn(u32, u32) -> (u8, u32)) -> Seen {
+    let (out, back) = connection();
+    let mut tap = Tap::default();
+    for life in 0..lives {
+        for n in 0..count {
+            let (opcode, payload) = message(life, n);
+            tap.facts_at(out, Facts { payload, ..Tap::facts(out, opcode, 500 + n) });
+        }
+        if answers {
+            tap.ack(back, 500 + count - 1, count);
+        }
+        tap.wait(50_000_000);
+    }
+    tap.finish()
+}
+
+#[test]
+fn what_is_another_request_is_no_repeat() {
+    for count in [1, 2, 5, 40, 200] {
+        for answers in [true, false] {
+            for (what, message) in [
+                ("opcodes", (|life, _| ([WRITE_ONLY, SEND_ONLY][life as usize % 2], 64)) as fn(u32, u32) -> (u8, u32)),
+                ("lengths", |life, _| (SEND_ONLY, 64 << life)),
+                ("the second", |life, n| (SEND_ONLY, if n == 0 { 64 } else { 64 << life })),
+            ] {
+                // Nobody answers: what is alike at first may be sent again.
+                if what == "the second" && (count < 2 || !answers) {
+                    continue;
+                }
+                let seen = alike(3, count, answers, message);
+                let requests = seen.flows.iter().filter(|f| f.requests.packets != 0);
+                let told: Vec<_> = requests.map(|f| (f.epoch, f.requests.packets, f.requests.seen_again)).collect();
+                let right: Vec<_> = (0..3).map(|life| (life, u64::from(count), 0)).collect();
+                assert_eq!(told, right, "{what} {count} {answers}");
+                assert!(seen.codes(Severity::Warning).is_empty(), "{what} {count}: {:?}", seen.findings);
+            }
+        }
+    }
+    // What is the same in all is sent again, as far as anybody knows.
+    let seen = alike(2, 40, true, |_, _| (SEND_ONLY, 64));
+    assert_eq!((seen.flows.len(), seen.flows[0].requests.seen_again), (2, 40));
+}
+
+#[test]
+fn the_rest_of_a_read_is_no_other_request() {
+    let (out, back) = connection();
+    let mut tap = Tap::default();
+    for psn in 0..4 {
+        tap.send(out, WRITE_ONLY, psn).ack(back, psn, psn + 1);
+    }
+    // All of it, and its rest twice: the second time less.
+    for (psn, length) in [(4, 8 * 1024), (4, 4 * 1024), (6, 6 * 1024), (6, 2 * 1024)] {
+        tap.wait(10_000_000).read(out, psn, length);
+    }
+    let seen = tap.finish();
+    assert_eq!(seen.flows.iter().filter(|f| f.requests.packets != 0).count(), 1);
+}
+
+#[test]
+fn brief_lives_one_right_behind_the_other_are_no_doubles() {
+    // Twenty messages of 5 us each, 150 us of silence, and the same again.
+    for count in [20, 30, 50] {
+        let (out, back) = connection();
+        let mut tap = Tap::default();
+        for _ in 0..2 {
+            for n in 0..count {
+                tap.now -= 8_000;
+                tap.send(out, SEND_ONLY, 7_000 + n);
+                tap.now -= 7_000;
+                tap.ack(back, 7_000 + n, n + 1);
+            }
+            tap.wait(150_000);
+        }
+        let seen = tap.finish();
+        assert_eq!((seen.totals.mirror_copies, seen.flows.len()), (0, 4), "{count}");
+        let told = |f: &rocetop_analysis::report::FlowReport| (f.packets, f.requests.seen_again);
+        assert!(seen.flows.iter().all(|f| told(f) == (u64::from(count), 0)), "{count}");
+        assert!(seen.codes(Severity::Warning).is_empty(), "{:?}", seen.findings);
+    }
+}
+
 #[test]
 fn a_life_that_starts_a_little_further_on_leaves_no_gap() {
     let (out, back) = connection();

@@ -9,6 +9,7 @@ use crate::tap::{PLACES, requests, seen, story};
 #[test]
 fn what_the_capture_missed_is_nobodys_loss() {
     let mut faults = Faults::default();
+    let (mut told, mut there) = (0, 0);
     for seed in 0..1_000 {
         let s = clean(seed, if seed % 2 == 0 { Mix::Sent } else { Mix::All });
         let truth = run(&s);
@@ -40,15 +41,14 @@ fn what_the_capture_missed_is_nobodys_loss() {
                 story,
             );
             let never = requests(&seen).requests.never_seen;
-            faults.same(
-                "missed_by_capture + lost_or_late",
-                (story.missed_by_capture + story.lost_or_late, never),
-                &why,
-                story,
-            );
+            // Of the first ones it is not known whether they had passed before.
+            let most = story.missed_by_capture + story.lost_or_late;
+            faults.check("missed_by_capture + lost_or_late <= never_seen", most <= never, &why, story);
+            (told, there) = (told + most, there + never);
         }
     }
     faults.none();
+    assert!(told * 4 > there * 3, "{told} of {there}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! and the story must not say more than that, nor miss what a tap could see.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod begin;
 mod capture;
 mod causes;
 mod clean;

@@ -3,7 +3,8 @@
 //! Nine in ten packets come twice, or it is no capture that doubles. A sender in trouble repeats nearly everything as
 //! well, for a while; some things it never does. It does not put each repeat right behind its first packet. Repeats are
 //! not acknowledged as their first packets were: a responder says again how far it has come (IBTA C9-105), and a tap
-//! that sees each acknowledgement twice doubles. Both sides do not repeat it all at another interface. And a sender
+//! that sees each acknowledgement twice doubles; but for a queue pair that is made anew, whose responder starts over
+//! after a silence, with the first of several. Both sides do not repeat it all at another interface. And a sender
 //! that goes back meanwhile sends nothing new: where the packets of more than that time come again after one and the
 //! same time, without exception, a mirror doubles them; those of one way, or of both. Each of these tells.
 
@@ -19,6 +20,7 @@ use crate::event::Packet;
 use crate::flow::Key;
 use crate::flow::copies::Identity;
 use crate::flow::headers::{Outer, Place};
+use crate::flow::life::SILENCE;
 
 /// Time within which a double passes for one without a word of the peer. A network card's or bridge's double is
 /// microseconds apart; a sender's repeat waits at least a round trip (chosen: between the two).
@@ -86,12 +88,15 @@ pub(super) struct Count {
     quick: u32,
     /// Doubles right behind a first packet. A sender that goes back repeats a train.
     behind: u32,
-    /// Doubles of acknowledgements, which are no responses.
+    /// Doubles of acknowledgements, which are no responses, and not of a flow that may have started over.
     acks: u32,
     /// First ones that are the third of their kind: whoever asks again and again makes these.
     third: u32,
     /// Doubles at another interface.
     moved: u32,
+    /// Whether the doubles since the latest first one began with all of a flow, after a silence: it may be another life
+    /// of the queue pair. Nothing before there are any.
+    starts_over: Option<bool>,
 }
 
 impl Count {
@@ -202,9 +207,16 @@ impl Pair {
         let [low, high] = &mut self.ways;
         let (way, other) = if way_of(&key) == 0 { (low, high) } else { (high, low) };
         let (mut again, mut third, mut pending) = (false, false, 0);
-        for first in self.recent.iter_mut().rev().filter(|s| s.key.src == key.src) {
+        // The latest first one of this flow, and how many of them are open behind the one that this may double.
+        let (mut latest, mut open) = (None, 0);
+        let mut sent = self.recent.iter_mut().rev().filter(|s| s.key.src == key.src);
+        while let Some(first) = sent.next() {
             if first.identity != identity || first.key != key || !first.place.is_beside(place) {
                 pending += u32::from(first.proves && !first.closed);
+                if first.key == key {
+                    latest.get_or_insert(first.at);
+                    open += u32::from(first.proves && !first.closed);
+                }
                 continue;
             }
             if first.closed || !apart(first.at, packet.at, within) {
@@ -221,7 +233,9 @@ impl Pair {
                 way.pending = pending;
                 way.quick += u32::from(lag <= AT_ONCE);
                 way.behind += u32::from(self.after_first);
-                way.acks += u32::from(acknowledges(packet));
+                let silent = open != 0 && latest.is_some_and(|at| !apart(at, packet.at, SILENCE));
+                let starts_over = way.starts_over.get_or_insert_with(|| silent && !sent.any(|s| s.key == key));
+                way.acks += u32::from(acknowledges(packet) && !*starts_over);
                 way.moved += u32::from(first.place != place);
             }
             self.after_first = false;
@@ -243,6 +257,7 @@ impl Pair {
         let proves = facts.opcode != Opcode::CNP && !asks && !again;
         self.begun = self.begun.min(packet.at);
         self.recent.push_back(Sent { key, identity, place, at: packet.at, closed: false, proves });
+        way.starts_over = None;
         way.firsts += u32::from(proves);
         way.pending += u32::from(proves);
         way.third += u32::from(third);
