@@ -126,6 +126,10 @@ impl Flow {
                 story.progressed(facts.aeth);
             }
             story.answer(answer, mark, next, telling);
+            if !story.knows_its_start() {
+                let messages = peer.messages();
+                peer.story.iter_mut().for_each(|story| story.counts_from(messages));
+            }
         }
     }
 

@@ -221,6 +221,11 @@ impl Latency {
         self.out.retain(|sent| sent.psn() - psn >= 0);
     }
 
+    /// Messages that wait for their answer; `None` where not all of them are remembered.
+    pub(crate) fn messages_out(&self) -> Option<u64> {
+        (self.thin == 0).then(|| self.out.iter().filter(|sent| sent.has(Sent::ENDS)).count() as u64)
+    }
+
     /// The oldest packet that asks for an acknowledgement and has none.
     pub(crate) fn oldest_asked(&self) -> Option<Psn> {
         self.out.iter().find(|s| s.has(Sent::ACK_REQ)).map(|s| s.psn())

@@ -338,6 +338,26 @@ impl Story {
         self.latency.stretch(psn, last);
     }
 
+    /// Whether it is known that nothing ahead of what is missing here had passed before the capture began.
+    #[inline(always)]
+    pub(crate) fn knows_its_start(&self) -> bool {
+        self.known >= KNOWN
+    }
+
+    /// An answer has come, and `messages` were seen here. A responder counts the messages of a queue pair from 0 (IBTA
+    /// 9.7.7): where it has come no further than those that it has answered, and one for each hole among them (what a
+    /// busy capture misses are single packets), this is where they begin.
+    #[cold]
+    pub(crate) fn counts_from(&mut self, messages: u64) {
+        let Some((msn, out)) = self.msn().zip(self.latency.messages_out()) else { return };
+        let missing = self.holes.iter().filter(|h| h.acked).count() as u64;
+        let about_these = self.acked.is_some_and(|acked| acked - self.start >= 0);
+        if about_these && u64::from(msn.get()) <= messages.saturating_sub(out) + missing {
+            self.known = KNOWN;
+            self.holes.iter_mut().for_each(|h| h.early = false);
+        }
+    }
+
     /// The highest MSN that the responder has told; `None` before it told any.
     pub(crate) fn msn(&self) -> Option<Psn> {
         self.progress.msn()

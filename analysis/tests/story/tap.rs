@@ -23,13 +23,15 @@ pub(crate) const PLACES: [Place; 3] = [Place::Requester, Place::Middle, Place::R
 fn facts(packet: &Packet, way: Way, s: &Scenario) -> Facts {
     let psn = s.start.wrapping_add(packet.psn as u32) & 0xff_ffff;
     let class = if s.unreliable { 0x20 } else { 0 };
-    let answer = |syndrome| Facts { aeth: Aeth::new(syndrome, 0), payload: 0, ..Tap::facts(way, ACK, psn) };
+    let aeth = |syndrome| Aeth::new(syndrome, packet.msn);
+    let answer = |syndrome| Facts { aeth: aeth(syndrome), payload: 0, ..Tap::facts(way, ACK, psn) };
+    let response = |opcode| Facts { aeth: aeth(Syndrome::Ack(31)), ..Tap::facts(way, opcode, psn) };
     match packet.kind {
         Kind::Data(opcode) => asking(Tap::facts(way, opcode | class, psn), packet.ack_req),
         Kind::Read => asking(Facts { dma_len: packet.span as u32 * 1024, ..Tap::facts(way, READ_REQ, psn) }, true),
         Kind::Atomic => asking(Facts { payload: 0, ..Tap::facts(way, 0x13, psn) }, true),
-        Kind::Response(0x12) => Facts { payload: 0, ..Tap::facts(way, 0x12, psn) },
-        Kind::Response(opcode) => Tap::facts(way, opcode, psn),
+        Kind::Response(0x12) => Facts { payload: 0, ..response(0x12) },
+        Kind::Response(opcode) => response(opcode),
         Kind::Ack => answer(Syndrome::Ack(31)),
         Kind::Nak => answer(Syndrome::Nak(NakCode::PSN_SEQUENCE_ERROR)),
         Kind::Rnr(code) => answer(Syndrome::RnrNak(code)),

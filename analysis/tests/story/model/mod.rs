@@ -44,11 +44,18 @@ pub(crate) struct Packet {
     pub(crate) span: u64,
     pub(crate) ack_req: bool,
     pub(crate) again: Option<Why>,
+    /// Of an answer: the messages that the responder has completed.
+    pub(crate) msn: u32,
 }
 
 impl Packet {
-    pub(crate) fn answer(kind: Kind, psn: u64) -> Self {
-        Self { kind, psn, span: 1, ack_req: false, again: None }
+    fn request(kind: Kind, psn: u64, span: u64, ack_req: bool) -> Self {
+        Self { kind, psn, span, ack_req, again: None, msn: 0 }
+    }
+
+    /// Whether it is the last request packet of its message.
+    pub(crate) fn ends(&self) -> bool {
+        matches!(self.kind, Kind::Data(0x02 | 0x04 | 0x08 | 0x0a) | Kind::Read | Kind::Atomic)
     }
 
     pub(crate) fn is_request(&self) -> bool {
@@ -80,12 +87,12 @@ pub(crate) fn plan(messages: &[Message], each: u64) -> Vec<Packet> {
             Message::Write(n) => (n, 0x06),
             Message::Send(n) => (n, 0x00),
             Message::Read(span) => {
-                packets.push(Packet { kind: Kind::Read, psn, span, ack_req: true, again: None });
+                packets.push(Packet::request(Kind::Read, psn, span, true));
                 psn += span;
                 continue;
             }
             Message::Atomic => {
-                packets.push(Packet { kind: Kind::Atomic, psn, span: 1, ack_req: true, again: None });
+                packets.push(Packet::request(Kind::Atomic, psn, 1, true));
                 psn += 1;
                 continue;
             }
@@ -99,7 +106,7 @@ pub(crate) fn plan(messages: &[Message], each: u64) -> Vec<Packet> {
                 _ => 1,
             };
             let ack_req = n + 1 == count || each != 0 && n % each == each - 1;
-            packets.push(Packet { kind: Kind::Data(first + part), psn, span: 1, ack_req, again: None });
+            packets.push(Packet::request(Kind::Data(first + part), psn, 1, ack_req));
             psn += 1;
         }
     }

@@ -111,7 +111,7 @@ struct World<'a> {
     /// When each may send again, and whether the requester has that on the list.
     free: [u64; 2],
     sending: bool,
-    waiting: Option<u64>,
+    waiting: Option<Packet>,
     truth: Truth,
 }
 
@@ -220,8 +220,8 @@ impl World<'_> {
                 self.cross(2, packet);
             }
             Event::Flush => {
-                if let Some(psn) = self.waiting.take() {
-                    self.leave(Packet::answer(Kind::Ack, psn));
+                if let Some(answer) = self.waiting.take() {
+                    self.leave(answer);
                 }
             }
         }
@@ -233,7 +233,7 @@ impl World<'_> {
             if self.waiting.is_none() {
                 self.plan(self.now + self.s.coalesce, Event::Flush);
             }
-            self.waiting = Some(answer.psn);
+            self.waiting = Some(answer);
             return;
         }
         self.waiting = None;
