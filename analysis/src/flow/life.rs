@@ -68,11 +68,10 @@ impl Flow {
         if self.ended && facts.psn - self.unacked < 0 {
             return true;
         }
-        // At another place it is a second tap whose clock is late.
-        let here = self.is_at(packet);
         if self.contradicts(packet) {
             return true;
         }
+        let here = self.is_at(packet);
         // Nobody sends again on UC (IBTA 9.8), and what the network delays or doubles is not that late.
         if self.transport == Transport::Uc
             && here
@@ -88,16 +87,22 @@ impl Flow {
 
     /// Whether a request has the PSN of another one that is remembered, and another opcode or payload. What is sent
     /// again is the same request (IBTA 9.7.1, duplicate requests), but for the length that a READ asks for, which is
-    /// no payload: of that the rest may be asked for. At another place it is a second tap whose clock is late.
+    /// no payload: of that the rest may be asked for.
     pub(crate) fn contradicts(&self, packet: &Packet) -> bool {
         let now = Identity::of(&packet.facts);
         let first = self.opening.identity(self.counters.first_psn);
-        let known = first.psn() == now.psn() && first != now;
+        let known = first.psn() == now.psn() && first != now && !self.may_have_wrapped();
         let known = known || self.story.as_ref().is_some_and(|story| story.remembers_another(now));
         known && self.counters.has_requests() && self.is_at(packet)
     }
 
-    /// Whether the packet was seen where the one before it was.
+    /// Whether PSNs may have come round to the first one: no payload is smaller than the least path MTU, 256 bytes (IBTA
+    /// 4.4), but for that of a message's last packet.
+    fn may_have_wrapped(&self) -> bool {
+        self.counters.tally.requests + self.message_bytes.0 / 256 >= 1 << 24
+    }
+
+    /// Whether the packet was seen where the one before it was: at another place it is a second tap whose clock is late.
     fn is_at(&self, packet: &Packet) -> bool {
         Outer::of(&packet.facts, packet).place() == self.headers.latest().place()
     }

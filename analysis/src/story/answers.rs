@@ -5,7 +5,7 @@ use rocetop_parsers::{Nanos, Psn};
 use super::hole::Hole;
 use super::log::Mark;
 use super::report::{Cause, Kind};
-use super::run::{Asked, Timers};
+use super::run::{Asked, Run, Timers};
 use super::{Ahead, Answer, Episode, KNOWN, Response, Story, Telling, Trouble};
 
 /// Answers that wait to be heeded: of more, the oldest are forgotten (chosen: more are out only where a responder asks
@@ -95,15 +95,20 @@ impl Story {
         self.latency.rtt_range().map_or(self.trouble.least_trip, |(least, _)| least)
     }
 
+    /// Whether an answer at that time is none to what the run sent again: that takes a way there and back, and half of
+    /// the shortest is surely less.
+    pub(super) fn answers_no(&self, run: &Run, at: Nanos) -> bool {
+        at.since(run.latest.at).0 < self.least_trip().0 / 2
+    }
+
     /// Whether an answer now comes too soon to be one to the timer's repeat: what was sent before was not lost. Ways
     /// there and back vary with the load, and few may have been measured: where the silence was several times the
-    /// longest, nothing was late by so much. An answer to the repeat takes a way there and back; half of the shortest
-    /// is surely less.
+    /// longest, nothing was late by so much.
     fn is_early(&self, now: Nanos) -> bool {
         let run = &self.trouble.run;
         let longest = self.latency.rtt_range().map_or(Nanos(0), |(_, longest)| longest).max(self.trouble.least_trip);
         let likely = run.stalled.0 <= longest.0.saturating_mul(LATE);
-        likely && !run.named && now.since(run.latest.at).0 < self.least_trip().0 / 2
+        likely && !run.named && self.answers_no(run, now)
     }
 
     /// Answers up to `psn` went by unseen; `refused`: some of them asked for repeats.

@@ -66,8 +66,8 @@ const NO_TIMER: Nanos = Nanos(20_000);
 const PATIENCE: Nanos = Nanos(500_000);
 
 /// Where the answer to a READ or atomic passed, and it is asked for again after a shorter silence than this, a timer is
-/// one guess of several: 4.096 us x 2^9 (IBTA 9.7.6.1.3). Most adapters take no shorter one, nor does Soft-RoCE, whose
-/// timers count ticks of the kernel, 1 to 10 ms (chosen: below what those mostly are, 4 ms).
+/// one guess of several: 4.096 us x 2^9 (IBTA 9.7.6.1.3; chosen: below Soft-RoCE's timers, which count ticks of the
+/// kernel, mostly of 4 ms).
 const SURELY_TIMER: Nanos = Nanos(2_097_152);
 
 /// After a shorter silence than this, what comes below the frontier is no timer's: 4.096 us x 2^5. Timers may be
@@ -89,7 +89,7 @@ const WAYS: u64 = 3;
 const KNOWN: u8 = 4;
 
 /// Requests remembered by what they were (chosen: those of another life that sends as many messages as the one before
-/// come to its last ones before anything else tells; a few cost no memory).
+/// come to its last ones before anything else tells).
 const LATEST: usize = 8;
 
 /// What the stories of an engine share.

@@ -51,8 +51,8 @@ impl Story {
             Sight::New(skipped) => {
                 let run = &self.trouble.run;
                 let heard = self.acked.is_some_and(|acked| acked - run.start >= 0);
-                let soon = self.heard.since(run.latest.at).0 < self.least_trip().0 / 2;
-                sending &= !self.leave(if heard && soon { End::Stopped } else { End::Further { heard } });
+                let stopped = heard && self.answers_no(run, self.heard);
+                sending &= !self.leave(if stopped { End::Stopped } else { End::Further { heard } });
                 self.trouble.run.sending = false;
                 // Nothing was skipped there: a READ of unknown length went before.
                 self.latency.stretch(self.top - 1, psn - skipped - 1);
@@ -107,7 +107,7 @@ impl Story {
         let asked = self.was_asked(request);
         if self.trouble.run.sending && psn == self.trouble.run.next && !(asked && self.asks_for_anew(psn, mark.at)) {
             self.trouble.run.next = request.stamp.psn + 1;
-            self.trouble.run.came += request.span();
+            self.trouble.run.takes(request.span());
             return self.trouble.run.fate();
         }
         let rest = request.sight == Sight::Rest && psn - self.last_end < 0;
@@ -202,7 +202,7 @@ impl Story {
             // Those between were lost again, or were not missing.
             self.trouble.run.next = lone.stamp.psn + 1;
             self.trouble.run.skips = true;
-            self.trouble.run.came += if lone.sight == Sight::Again { 0 } else { lone.span() };
+            self.trouble.run.takes(if lone.sight == Sight::Again { 0 } else { lone.span() });
             Fate::Repeated
         } else if !ahead && lone.sight == Sight::Again {
             let answered = self.last_answer.at > lone.mark.at && self.last_answer.at < request.mark.at;
@@ -247,7 +247,8 @@ impl Story {
         let cause = self.trouble.run.cause;
         self.trouble.causes.count(cause);
         self.trouble.run.repeats += 1;
-        self.trouble.run.came += if self.trouble.run.latest.frame == mark.frame { 0 } else { request.span() };
+        let counted = self.trouble.run.latest.frame == mark.frame;
+        self.trouble.run.takes(if counted { 0 } else { request.span() });
         self.trouble.unheard.repeats += u64::from(self.trouble.run.unheard);
         self.trouble.run.last = mark.at;
         self.log.repeated(self.trouble.run.told);

@@ -116,6 +116,11 @@ impl Run {
         }
     }
 
+    /// So many more PSNs have come in it. What a READ claims to take may be absurd.
+    pub(crate) fn takes(&mut self, span: u32) {
+        self.came = self.came.saturating_add(span);
+    }
+
     /// Whether it went on behind its first packet.
     pub(crate) fn is_long(&self) -> bool {
         self.next - self.second > 0

@@ -237,3 +237,19 @@ fn unreliable_messages_are_never_sent_again() {
     let seen = tap.finish();
     assert_eq!((seen.flows.len(), seen.flows[0].requests.seen_again, seen.flows[0].requests.behind), (1, 1, 2));
 }
+
+#[test]
+fn psns_that_came_round_are_others() {
+    let (out, back) = connection();
+    let mut tap = Tap::default();
+    // The MTU shows, and all PSNs are taken once.
+    tap.send(out, WRITE_FIRST, 0).send(out, WRITE_LAST, 1).ack(back, 1, 1);
+    let last = |psn: u32| Facts { aeth: Aeth::new(Syndrome::Ack(31), 2), ..Tap::facts(back, READ_ONLY, psn) };
+    tap.read(out, 2, 1022 * 1024).facts_at(back, last(1023));
+    for psn in (1024..1 << 24).step_by(1024) {
+        tap.read(out, psn, 1 << 20).facts_at(back, last(psn + 1023));
+    }
+    tap.send(out, WRITE_ONLY, 0).wait(500_000_000).send(out, WRITE_ONLY, 0).ack(back, 0, 3);
+    let seen = tap.finish();
+    assert_eq!((seen.flows.len(), seen.flows[0].requests.seen_again), (2, 1));
+}
