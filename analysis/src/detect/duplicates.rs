@@ -9,7 +9,8 @@
 //! do more than that: a forwarding loop, two paths that both deliver, a mirror that leaks into production.
 //!
 //! # How it decides
-//! By the time between the copies, and by a sender that does not go back.
+//! By the time between the copies, and by a sender that does not go back. A READ or atomic whose answer had passed is
+//! none: it may as well be asked for again.
 //!
 //! # What could fool it
 //! A capture that takes frames twice, as on a bridge and its port. Where nearly all frames of two hosts are doubled, or

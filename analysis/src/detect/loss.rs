@@ -4,7 +4,8 @@
 //! Request packets that were sent and did not arrive. *Lost*: they came by here only when they were sent again, so the
 //! first sending vanished between the requester and this tap. *Lost or late*: one tap cannot tell whether a packet
 //! vanished or came after its successors; both make the responder ask again. On a UC queue pair, which has no answers,
-//! a packet that never came by may also have been missed by the capture.
+//! a packet that never came by may also have been missed by the capture. A timeout about a request that a NAK had named
+//! is counted here, and no lost answer (RT009).
 //!
 //! # Why it hurts
 //! Most NICs go back to the lost packet and send everything behind it again: one lost frame costs as many frames as

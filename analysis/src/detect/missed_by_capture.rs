@@ -8,7 +8,8 @@
 //! explained stays unexplained.
 //!
 //! # How it decides
-//! A gap without NAK and without repeat that an acknowledgement covers.
+//! A gap without NAK and without repeat that an acknowledgement covers. Among a flow's first packets only where the MSN
+//! or four answers show that the gap did not pass before the capture began.
 //!
 //! # What could fool it
 //! A flow that takes two paths of which this tap sees one.

@@ -11,7 +11,7 @@
 //!
 //! # How it decides
 //! The late packet came, or was acknowledged, sooner than a repeat could have been, or a second copy of it followed the
-//! NAK.
+//! NAK. What a sender of selective repeat sends again is told by RT001 instead.
 //!
 //! # What could fool it
 //! The capturing host. One that takes packets from several receive queues writes them as its processors come to them,
