@@ -139,42 +139,53 @@ impl Story {
             _ if mends.is_some() && !self.overdue(mark.at) && !self.was_served(request) => {
                 run.cause = if mends == Some(true) { Cause::Nak } else { self.trouble.run.cause };
             }
-            // Nobody who sees only one direction can tell who asked. An answer may show yet that both are seen.
-            _ if !request.answered => {
-                run.unheard = request.reliable && self.acked.is_none() && self.quiet(mark.at) >= NO_TIMER;
-                if run.unheard {
-                    run.stalled = self.quiet(mark.at);
-                    self.trouble.unheard.ran_out(run.stalled, since);
-                }
-            }
-            // Too soon for any timer. One such packet is a copy that the network made; several are a sender's.
-            _ if self.too_soon(mark.at) && self.quiet(mark.at) < NO_TIMER && !again => {
-                // An answer just passed that may have come too late for a timer, or was lost behind the tap.
-                let may_be = mark.at.since(self.last_request.at) < NO_TIMER && !self.was_answered(request);
-                run.copy = (self.holes.is_empty() && may_be).then_some(self.last_end);
-                run.amid = self.awaits(mark.at) || !may_be && run.timed;
-            }
-            _ if request.atomic && self.is_implied(request) => {
-                run.cause = Cause::ReadReissue;
-                self.holes.iter_mut().for_each(Hole::passed_over);
-            }
-            _ if !run.timed => run.amid = self.awaits(mark.at),
-            _ if self.was_answered(request) && self.quiet(mark.at) < SURELY_TIMER && !again => {
-                let episode = Episode::new(Kind::Unexplained, None, psn, request.stamp.psn);
-                run.told = self.log.add(episode.at(Some(self.last_answer)).at(Some(mark)), telling.room);
-            }
-            // Of what a NAK had asked for, some comes late where the path does not keep the order.
-            _ if self.trouble.run.cause == Cause::Nak && self.quiet(mark.at) < LEAST_TIMER => {}
-            _ => {
-                run.cause = Cause::Timeout;
-                (run.stalled, run.named) = (self.quiet(mark.at), self.is_named(psn));
-                stalled = true;
-                self.trouble.timers.ran_out(run.stalled, since);
-                self.holes.iter_mut().for_each(Hole::timed_out);
-            }
+            _ => stalled = self.explain_unasked(run, request, since, telling),
         }
         run.asked_for =
             stalled || unsure || run.cause == Cause::ReadReissue || self.asked.len() != before || beyond.is_some();
+    }
+
+    /// Why it goes back where no answer is known to have asked for it; `since`: the time since it went back there
+    /// before. Whether a timer ran out.
+    fn explain_unasked(
+        &mut self,
+        run: &mut Run,
+        request: &Request,
+        since: Option<Nanos>,
+        telling: &mut Telling<'_>,
+    ) -> bool {
+        let Request { mark, psn, .. } = *request;
+        let quiet = self.quiet(mark.at);
+        if !request.answered {
+            // Nobody who sees only one direction can tell who asked. An answer may show yet that both are seen.
+            run.unheard = request.reliable && self.acked.is_none() && quiet >= NO_TIMER;
+            if run.unheard {
+                run.stalled = quiet;
+                self.trouble.unheard.ran_out(quiet, since);
+            }
+        } else if self.too_soon(mark.at) && quiet < NO_TIMER && since.is_none() {
+            // Too soon for any timer. One such packet is a copy that the network made; several are a sender's, or an
+            // answer just passed that came too late for a timer, or was lost behind the tap.
+            let may_be = mark.at.since(self.last_request.at) < NO_TIMER && !self.was_answered(request);
+            run.copy = (self.holes.is_empty() && may_be).then_some(self.last_end);
+            run.amid = self.awaits(mark.at) || !may_be && run.timed;
+        } else if request.atomic && self.is_implied(request) {
+            run.cause = Cause::ReadReissue;
+            self.holes.iter_mut().for_each(Hole::passed_over);
+        } else if !run.timed {
+            run.amid = self.awaits(mark.at);
+        } else if self.was_answered(request) && quiet < SURELY_TIMER && since.is_none() {
+            let episode = Episode::new(Kind::Unexplained, None, psn, request.stamp.psn);
+            run.told = self.log.add(episode.at(Some(self.last_answer)).at(Some(mark)), telling.room);
+        } else if self.trouble.run.cause != Cause::Nak || quiet >= LEAST_TIMER {
+            // Of what a NAK had asked for, some comes late where the path does not keep the order.
+            run.cause = Cause::Timeout;
+            (run.stalled, run.named) = (quiet, self.is_named(psn));
+            self.trouble.timers.ran_out(quiet, since);
+            self.holes.iter_mut().for_each(Hole::timed_out);
+            return true;
+        }
+        false
     }
 
     /// Whether so much time has passed since a NAK that it seems to have been lost, and a timer sends again.
