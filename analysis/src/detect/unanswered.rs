@@ -1,8 +1,9 @@
 //! Nothing answers a queue pair any more.
 //!
 //! # What it detects
-//! Requests that were sent again and again, and to which no answer came until the capture ended. Where the capture goes
+//! Requests to which no answer came until the capture ended. Where they were sent again and again, and the capture goes
 //! on for longer than the requester would have waited, it has given up: completion error 12, retry counter exceeded.
+//! Fewer tries are a warning: that queue pair stands still now. One sending alone is for information.
 //!
 //! # Why it hurts
 //! The queue pair is dead and its work is flushed; a collective library ends the job. Until then it stalled for
@@ -11,10 +12,12 @@
 //! # How it decides
 //! By the sendings of the last request: the first one and its retries. They are over for certain when the capture goes
 //! on for more than four times the timeout (a requester may take that long for one retry) and for longer than all of
-//! them together. Otherwise the title says that the capture may end too soon; it is reported from three retries on.
+//! them together. Otherwise the title says that the capture may end too soon. It is critical from three retries on. A
+//! request that was sent once is told where it asked for an acknowledgement a second or more before the capture's end.
 //!
 //! # What could fool it
-//! A tap that does not see the answers: then the requests before these have none either. A program that ended by
+//! A tap that does not see the answers: then the requests before these have none either, and fewer than three retries
+//! are not reported. A capture that missed the last answer, for a request that was sent once. A program that ended by
 //! itself.
 //!
 //! # What to do next
@@ -27,6 +30,8 @@
 
 use super::kit::{Digest, finding, road, time};
 use super::{Case, Evidence, Finding, Judge, Rule, Severity};
+use crate::report::FlowReport;
+use crate::story::StoryReport;
 use crate::story::report::Kind;
 
 pub(super) const RULE: Rule = Rule {
@@ -41,26 +46,37 @@ pub(super) const RULE: Rule = Rule {
 
 /// A requester may wait for up to four times its timeout (IBTA 9.7.6.1.3).
 const LONGEST_WAIT: u64 = 4;
-/// Fewer retries are nothing unusual when the capture ends then (chosen: one loss makes one, a bad path two).
+/// Fewer retries do not yet make a dead queue pair (chosen: one loss makes one, a bad path two).
 const RETRIES: u32 = 3;
+/// No answer takes so long on any path (chosen: the exponents of large training jobs make timers longer than that, and
+/// a queue pair that waits for one stands still).
+const STANDS_STILL: u64 = 1_000_000_000;
 
 fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
     for (flow, back, story) in case.stories() {
         let tries = story.unanswered_tries;
-        if tries < 2 {
+        if tries == 0 {
+            stands_still(case, flow, story, report);
             continue;
         }
         let digest = Digest::of(story, |e| e.kind == Kind::Unanswered);
         let (first, last) = digest.as_ref().map_or((flow.first_ns, flow.last_ns), |d| (d.first_ns, d.last_ns));
         let silence = case.end_ns.saturating_sub(last);
         let wait = story.timeout_ns.unwrap_or(0).saturating_mul(LONGEST_WAIT).max(last.saturating_sub(first));
-        let certain = silence > wait;
-        if !certain && tries < RETRIES {
+        // One retry tells nothing of how many there would have been.
+        let certain = silence > wait && tries > 1;
+        let few = !certain && tries < RETRIES;
+        if few && back.is_none() {
             continue;
         }
-        let end = if certain { "the requester gave up" } else { "or the capture ends too soon" };
+        let end = match (certain, few) {
+            (true, _) => "the requester gave up",
+            (_, true) => "and the capture ends",
+            _ => "or the capture ends too soon",
+        };
         let sendings = u64::from(tries) + 1;
-        let title = format!("no answer to {sendings} sendings ({tries} retries), {end}: {}", road(flow));
+        let retries = if tries == 1 { "1 retry".to_owned() } else { format!("{tries} retries") };
+        let title = format!("no answer to {sendings} sendings ({retries}), {end}: {}", road(flow));
         let mut evidence = Evidence::default()
             .with("tries", u64::from(tries))
             .with("peer", flow.dst.clone())
@@ -73,11 +89,10 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         if let Some(ns) = story.timeout_ns {
             evidence = evidence.with("timeout_ns", ns);
         }
-        let mut advice = format!(
-            "Check that {} is reachable and that its queue pair {} still exists; the requester reports completion \
-            error 12.",
-            flow.dst, flow.dst_qp
-        );
+        let mut advice = alive(flow);
+        if !few {
+            advice += " The requester reports completion error 12.";
+        }
         if back.is_none() {
             advice += " No answer at all was seen here: make sure that this tap sees that direction.";
         } else if !certain {
@@ -87,9 +102,29 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
             };
         }
         // Without a view of the answers it is the requester's behaviour alone that speaks.
-        let severity = if back.is_some() { Severity::Critical } else { Severity::Warning };
+        let severity = if back.is_some() && !few { Severity::Critical } else { Severity::Warning };
         report(Finding { severity, evidence, advice, ..finding(&RULE, flow, digest.as_ref(), title) });
     }
+}
+
+/// A request that was sent once and waits for its answer for longer than any takes.
+fn stands_still(case: &Case<'_>, flow: &FlowReport, story: &StoryReport, report: &mut dyn FnMut(Finding)) {
+    let Some(since) = story.unanswered_since_ns else { return };
+    let waited = case.end_ns.saturating_sub(since);
+    // What was refused has its answer, and what waits for a receiver its own finding.
+    let refused = story.rnr_unresolved || story.episodes.iter().any(|e| e.kind == Kind::FatalNak);
+    if waited < STANDS_STILL || refused {
+        return;
+    }
+    let title = format!("no answer for {} to the last request, and the capture ends: {}", time(waited), road(flow));
+    let evidence = Evidence::default().with("waited_ns", waited).with("tries", 0);
+    let advice = alive(flow) + " If nothing stands still there, the capture missed the answer.";
+    let found = finding(&RULE, flow, None, title).during(since, case.end_ns);
+    report(Finding { severity: Severity::Info, evidence, advice, ..found });
+}
+
+fn alive(flow: &FlowReport) -> String {
+    format!("Check that {} is reachable and that its queue pair {} still exists.", flow.dst, flow.dst_qp)
 }
 
 #[cfg(test)]
@@ -139,7 +174,35 @@ mod tests {
         let title = "no answer to 6 sendings (5 retries), or the capture ends too soon: 10.9.1.1 -> 10.9.2.1 qp 20";
         assert_eq!(found[0].title, title);
         assert!(found[0].advice.ends_with(" The capture ends 270 ms after the last sending."));
-        assert!(cases::findings_until(&RULE, &cases::flows(story(2), 0), LAST).is_empty());
+        assert_eq!(found[0].severity, Severity::Critical);
+    }
+
+    #[test]
+    fn few_tries_are_a_queue_pair_that_stands_still() {
+        let found = cases::findings_until(&RULE, &cases::flows(story(1), 0), LAST + 20_000_000_000);
+        assert_eq!(
+            found[0].title,
+            "no answer to 2 sendings (1 retry), and the capture ends: 10.9.1.1 -> 10.9.2.1 qp 20"
+        );
+        assert_eq!(found[0].severity, Severity::Warning);
+        assert!(!found[0].advice.contains("error 12"), "{}", found[0].advice);
+        // Where no answer is seen, nobody can tell.
+        assert!(cases::findings_until(&RULE, &cases::flows(story(2), 0)[..1], LAST).is_empty());
+    }
+
+    #[test]
+    fn one_sending_that_waits_for_long_is_told() {
+        let waits = StoryReport { unanswered_since_ns: Some(LAST), ..StoryReport::default() };
+        let until = |ns| cases::findings_until(&RULE, &cases::flows(waits.clone(), 0), LAST + ns);
+        assert!(until(999_999_999).is_empty());
+        let found = until(20_000_000_000);
+        assert_eq!(
+            found[0].title,
+            "no answer for 20 s to the last request, and the capture ends: 10.9.1.1 -> 10.9.2.1 qp 20"
+        );
+        assert_eq!((found[0].severity, found[0].first_ns), (Severity::Info, LAST));
+        let refused = StoryReport { rnr_unresolved: true, ..waits.clone() };
+        assert!(cases::findings_until(&RULE, &cases::flows(refused, 0), LAST + 20_000_000_000).is_empty());
     }
 
     #[test]

@@ -121,6 +121,7 @@ impl Story {
             credits_least: self.progress.credits(),
             last_acked_psn: self.acked.map(rocetop_parsers::Psn::get),
             unanswered_tries: unanswered,
+            unanswered_since_ns: self.acked.and_then(|_| self.unanswered_since()).map(|Nanos(n)| n),
             naks_repeated: self.trouble.sums.naks_repeated,
             // Certain at the requester alone, where nothing can be missing: elsewhere the first repeats may have been
             // lost.
@@ -128,6 +129,12 @@ impl Story {
             episodes: self.episodes(&verdict, near, around, frame),
             more_episodes: u64::from(self.log.more()),
         }
+    }
+
+    /// When the oldest request was sent that still waits for its answer.
+    fn unanswered_since(&self) -> Option<Nanos> {
+        let latest = self.last_request.at;
+        self.latency.oldest_wait(latest).map(|Nanos(wait)| Nanos(latest.0.saturating_sub(wait)))
     }
 
     /// What came of all that was skipped: what is still under way when the capture ends is judged as it stands.

@@ -68,6 +68,7 @@ fn flow() -> FlowReport {
             silence_before: Some(FrameRef::Place(0)),
             rnr_timer_us: Some(0),
             last_acked_psn: Some(0),
+            unanswered_since_ns: Some(0),
             goodput_mbps: Some(0),
             messages_completed: Some(0),
             message_size: Some(Sizes::default()),
