@@ -10,6 +10,7 @@
 //! sent was acknowledged, and then there was a silence.
 
 use rocetop_parsers::facts::Flags;
+use rocetop_parsers::ib::aeth::Syndrome;
 use rocetop_parsers::ib::opcode::Traits;
 use rocetop_parsers::icrc::Icrc;
 use rocetop_parsers::{Nanos, Psn};
@@ -60,7 +61,11 @@ impl Doubt {
         match msn - self.msn {
             // No more than what was sent since.
             ..0 => (msn.get() <= sent).then_some(true),
-            0 => Some(false),
+            // What is new, and acknowledged, would have raised it in the same life; if it is counted at all.
+            0 => {
+                let counted = matches!(facts.aeth.syndrome(), Syndrome::Ack(_)) && acked != 0 && self.msn.get() != 0;
+                Some(counted && self.all_acked && start - self.next >= 0)
+            }
             // So few messages before: in the same life it would take new PSNs to complete more, if none was out.
             _ => Some(self.all_acked && msn.get() == acked && facts.psn - self.next < -1),
         }

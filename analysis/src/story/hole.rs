@@ -262,9 +262,10 @@ impl Hole {
         }
     }
 
-    /// What seemed to be late may have been sent again.
-    pub(crate) fn doubt(&mut self, psn: Psn) {
-        if let Some(packet) = self.packet(psn).filter(|p| p.fate == Fate::Late) {
+    /// What seemed to be late, up to `last`, may have been sent again.
+    pub(crate) fn doubt(&mut self, last: Psn) {
+        let count = (last - self.start + 1).max(0).unsigned_abs() as usize;
+        for packet in self.packets.iter_mut().take(count).filter(|p| p.fate == Fate::Late) {
             packet.fate = Fate::Unsure;
         }
     }

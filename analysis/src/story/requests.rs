@@ -23,7 +23,7 @@ impl Story {
             && self.hole_at(request.psn).is_none()
             && !self.was_asked(request)
             && !self.trouble.run.sending
-            && !self.was_answered(request)
+            && !self.may_be_asked_again(request)
             && request.mark.at.since(self.last_request.at) < NO_TIMER
         {
             // Two of the same in a row, at once: no sender does that unasked, but one that goes back from where it is.
@@ -267,9 +267,9 @@ impl Story {
         let run = self.trouble.run;
         if run.cause == Cause::Unknown && run.follows && run.repeats == 2 {
             // The sender went back to what came right before, and what asked for it was not seen.
-            let first = run.start - 1;
-            let silent = |h: &&mut Hole| h.holds(first) && h.nak.is_none();
-            self.holes.iter_mut().filter(silent).for_each(|h| h.doubt(first));
+            let last = run.start - 1;
+            let silent = |h: &&mut Hole| h.holds(last) && h.nak.is_none();
+            self.holes.iter_mut().filter(silent).for_each(|h| h.doubt(last));
         }
         if !run.asked_for && run.patient && run.repeats == 1 && self.top - run.next > 0 {
             // A sender would go on from here: alone, it is a late packet.

@@ -243,6 +243,11 @@ impl Story {
         (request.read || request.atomic) && self.has_acknowledged(request.psn)
     }
 
+    /// Whether it may be asked for again at once: it was answered, or nobody here can tell.
+    pub(super) fn may_be_asked_again(&self, request: &Request) -> bool {
+        (request.read || request.atomic) && !request.answered || self.was_answered(request)
+    }
+
     /// Whether an answer behind the lost one has told of it, as it seems, and no timer. What comes twice in a row may
     /// as well be the network's copy.
     fn is_implied(&self, request: &Request) -> bool {

@@ -253,3 +253,11 @@ fn psns_that_came_round_are_others() {
     let seen = tap.finish();
     assert_eq!((seen.flows.len(), seen.flows[0].requests.seen_again), (2, 1));
 }
+
+#[test]
+fn a_life_as_short_as_the_one_before_begins_ahead_of_it() {
+    // One message each: the MSN of both answers is 1.
+    let seen = lives(&[411_900, 413_800], 1, 1);
+    assert_eq!(seen.flows.iter().map(|f| f.epoch).collect::<Vec<_>>(), [0, 0, 1, 1]);
+    assert!(seen.flows.iter().all(|f| f.requests.gaps == 0 && f.requests.never_seen == 0));
+}
