@@ -16,5 +16,7 @@ pub(crate) fn run(args: &[String]) -> Result<bool> {
     eprintln!("building rocetop, for a first look: not as fast as a release ...");
     let rocetop = sh::rocetop_soon()?;
     eprintln!("rocetop analyze {CAPTURE}\n");
-    sh::run(Command::new(rocetop).current_dir(sh::root()).args(["analyze", CAPTURE]))
+    let good = sh::run(Command::new(&rocetop).current_dir(sh::root()).args(["analyze", CAPTURE]))?;
+    eprintln!("\nThe program is {}.", rocetop.display());
+    Ok(good)
 }

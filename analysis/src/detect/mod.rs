@@ -210,6 +210,8 @@ pub struct Findings {
     pub more: Vec<(&'static str, u64)>,
     /// How well the traffic of the whole capture can spread over links.
     pub paths: Option<PathsReport>,
+    /// Codes of what is about no single connection, where some are chosen: it is left out.
+    pub of_all: BTreeSet<&'static str>,
 }
 
 /// Lets every rule look at everything, or at those connections alone whose flows are chosen: then what is about none of
@@ -245,10 +247,13 @@ pub(crate) fn findings(ledger: &Ledger<'_>, chosen: Option<&Chosen<'_>>, beside:
             }
         }
     }
-    let mut keep_chosen = |finding: Finding| {
-        if chosen.is_none() || finding.connection.is_some_and(|id| !left_out.contains(&id)) {
-            keep(finding);
+    let mut of_all = BTreeSet::new();
+    let mut keep_chosen = |finding: Finding| match finding.connection {
+        None if chosen.is_some() => {
+            of_all.insert(finding.code);
         }
+        Some(id) if left_out.contains(&id) => {}
+        _ => keep(finding),
     };
     for rule in RULES {
         match rule.judge {
@@ -257,7 +262,7 @@ pub(crate) fn findings(ledger: &Ledger<'_>, chosen: Option<&Chosen<'_>>, beside:
             Judge::Connection(_) | Judge::Sibling => {}
         }
     }
-    let mut all = Findings { paths: PathsReport::of(&survey), ..Findings::default() };
+    let mut all = Findings { paths: PathsReport::of(&survey), of_all, ..Findings::default() };
     for (code, (mut list, mut more)) in kept {
         more += sift(&mut list);
         all.list.append(&mut list);

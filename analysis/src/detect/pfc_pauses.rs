@@ -71,7 +71,7 @@ fn judge(survey: &Survey, ledger: &Ledger<'_>, report: &mut dyn FnMut(Finding)) 
         let name = pause.priority.map_or("all priorities".to_owned(), |p| format!("priority {p}"));
         let title = format!(
             "{} stopped {name}: {} in all at 400 Gb/s, {} at 100 Gb/s",
-            counted(pause.frames, "pause frame"),
+            counted(pauses, "pause frame"),
             time(pause.stopped_400g_ns),
             time(pause.stopped_100g_ns)
         );

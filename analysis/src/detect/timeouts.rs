@@ -24,7 +24,7 @@
 //!
 //! # What to do next
 //! Find what was lost or late: RT001, RT009 and RT010 of the same flow say what they know. A timeout instead of a NAK
-//! means that the last packet of a burst, or the only answer, was lost. Every sending of one request, in tshark, with
+//! means that the last packet of a burst, the only answer, or the NAK was lost; or the requester did not heed it. Every sending of one request, in tshark, with
 //! the queue pair and a PSN of the finding's episodes:
 //!
 //! ```text
@@ -105,7 +105,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         let between = match told.map(|told| (told.requests, told.answers)) {
             Some((0, Some(0))) => "Nothing was lost between the taps: it was late, or lost outside of them.".to_owned(),
             Some((requests, Some(answers))) => format!(
-                "Between the taps {} and {} were lost: RT001 and RT009 say where.",
+                "Between the taps {} and {} were lost: `taps` in the report has the frames.",
                 counted(requests, "request packet"),
                 counted(answers, "answer")
             ),

@@ -96,13 +96,14 @@ impl Flow {
         known && self.counters.has_requests() && self.is_at(packet)
     }
 
-    /// Whether PSNs may have come round to the first one: no payload is smaller than the least path MTU, 256 bytes (IBTA
-    /// 4.4), but for that of a message's last packet.
+    /// Whether PSNs may have come round to the first one: no payload is smaller than the least path MTU, 256 bytes
+    /// (IBTA 4.4), but for that of a message's last packet.
     fn may_have_wrapped(&self) -> bool {
         self.counters.tally.requests + self.message_bytes.0 / 256 >= 1 << 24
     }
 
-    /// Whether the packet was seen where the one before it was: at another place it is a second tap whose clock is late.
+    /// Whether the packet was seen where the one before it was: at another place it is a second tap whose clock is
+    /// late.
     fn is_at(&self, packet: &Packet) -> bool {
         Outer::of(&packet.facts, packet).place() == self.headers.latest().place()
     }

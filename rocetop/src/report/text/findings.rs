@@ -52,6 +52,12 @@ pub(super) fn write<W: Write>(
             page.words(DIM, INDENT, &finding.advice)?;
         }
     }
+    if !found.of_all.is_empty() {
+        let codes: Vec<&str> = found.of_all.iter().copied().collect();
+        page.gap()?;
+        let note = format!("Of no connection alone, and told where none is chosen: {}.", codes.join(", "));
+        page.words(DIM, "", &note)?;
+    }
     let hidden = found.list.len().saturating_sub(most) as u64;
     let critical = list.iter().skip(most).filter(|finding| finding.severity == Severity::Critical).count() as u64;
     let gone: u64 = found.more.iter().map(|&(_, n)| n).sum();
@@ -198,7 +204,7 @@ mod tests {
 
     #[test]
     fn says_where_to_look() {
-        let found = Findings { list: vec![finding(Severity::Warning, 7)], more: Vec::new(), paths: None };
+        let found = Findings { list: vec![finding(Severity::Warning, 7)], ..Findings::default() };
         assert_eq!(
             text(&found, 10),
             "\nRT001 warning   2 packets lost, 8 sent again: 10.9.1.1 -> 10.9.2.1 qp 20\n\
@@ -207,8 +213,7 @@ mod tests {
              \u{20}               Look there.\n"
         );
         assert!(alarming(&found));
-        let twice =
-            Findings { list: vec![found.list[0].clone(), found.list[0].clone()], more: Vec::new(), paths: None };
+        let twice = Findings { list: vec![found.list[0].clone(), found.list[0].clone()], ..Findings::default() };
         assert_eq!(text(&twice, 10).matches("Look there.").count(), 1);
     }
 
@@ -216,7 +221,7 @@ mod tests {
     fn one_of_each_kind_before_a_second() {
         let of = |code, title: &str| Finding { code, title: title.to_owned(), ..finding(Severity::Warning, 1) };
         let list = vec![of("RT001", "first"), of("RT001", "second"), of("RT003", "third"), of("RT001", "fourth")];
-        let shown = text(&Findings { list, more: Vec::new(), paths: None }, 3);
+        let shown = text(&Findings { list, ..Findings::default() }, 3);
         let titles: Vec<&str> = shown.lines().filter_map(|l| l.split_once("warning   ")).map(|(_, t)| t).collect();
         assert_eq!(titles, ["first", "third", "second"]);
     }
@@ -232,7 +237,7 @@ mod tests {
             of("RT001", Severity::Warning, "fourth"),
             of("RT003", Severity::Warning, "fifth"),
         ];
-        let found = Findings { list, more: Vec::new(), paths: None };
+        let found = Findings { list, ..Findings::default() };
         let shown = text(&found, 3);
         let titles: Vec<&str> =
             shown.lines().filter_map(|l| Some(l.strip_prefix("RT")?.split_once("  ")?.1.trim())).collect();
@@ -245,15 +250,16 @@ mod tests {
     #[test]
     fn counts_what_is_not_shown() {
         let list = vec![finding(Severity::Critical, 1), finding(Severity::Info, 0)];
-        let found = Findings { list, more: vec![("RT001", 1_000)], paths: None };
+        let found = Findings { list, more: vec![("RT001", 1_000)], ..Findings::default() };
         let shown = text(&found, 1);
         assert!(shown.contains("frame 1\n"), "{shown}");
         assert!(shown.ends_with("\nand 1,001 more findings; --top 2 or --json has all but 1,000.\n"), "{shown}");
         let shown = text(&found, 2);
         assert!(shown.ends_with("\nand 1,000 more findings that were not kept.\n"), "{shown}");
-        let shown = text(&Findings { more: Vec::new(), ..found }, 1);
+        let found = Findings { more: Vec::new(), ..found };
+        let shown = text(&found, 1);
         assert!(shown.ends_with("\nand 1 more finding; --top 2 or --json has it.\n"), "{shown}");
-        assert!(!alarming(&Findings { list: vec![finding(Severity::Info, 0)], more: Vec::new(), paths: None }));
+        assert!(!alarming(&Findings { list: vec![finding(Severity::Info, 0)], ..Findings::default() }));
         assert_eq!(text(&Findings::default(), 10), "");
     }
 }

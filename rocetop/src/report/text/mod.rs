@@ -79,7 +79,9 @@ pub fn write(
     }
     exchanges::write(&mut page, ledger, &files, start, shown.top, |exchange| shown.chosen.concerns(exchange, &[]))?;
     page.gap()?;
-    more(&mut page, &story, found, shown)
+    // What was watched and not kept cannot be looked at again.
+    let again = captures.iter().all(|capture| capture.watched.is_none());
+    more(&mut page, &story, found, shown, again)
 }
 
 /// The captures.
@@ -377,7 +379,13 @@ fn verdict<W: Write>(
     Ok(())
 }
 
-fn more<W: Write>(page: &mut Page<'_, W>, story: &Story, found: &Findings, shown: &Shown) -> io::Result<()> {
+fn more<W: Write>(
+    page: &mut Page<'_, W>,
+    story: &Story,
+    found: &Findings,
+    shown: &Shown,
+    again: bool,
+) -> io::Result<()> {
     let hidden = story.connections - story.blocks.len() as u64;
     if hidden != 0 {
         let clean = story.connections - story.troubled;
@@ -392,8 +400,13 @@ fn more<W: Write>(page: &mut Page<'_, W>, story: &Story, found: &Findings, shown
     if story.connections == 0 {
         return Ok(());
     }
-    page.words(DIM, "", "See also: --qpn N or --host A for some connections, --json for every figure.")?;
-    if let Some((block, flow)) = story.blocks.first().and_then(|b| Some((b, b.flows().first()?)))
+    let beside = match again {
+        true => "See also: --qpn N or --host A for some connections, --json for every figure.",
+        false => "See also: --json for every figure; `rocetop analyze` tells more of what --write keeps.",
+    };
+    page.words(DIM, "", beside)?;
+    if again
+        && let Some((block, flow)) = story.blocks.first().and_then(|b| Some((b, b.flows().first()?)))
         && block.is_troubled()
         && !story.counted
     {

@@ -122,7 +122,10 @@ impl Kernel {
         let kernel = kernel().map(|(_, name)| format!(", Linux {name}")).unwrap_or_default();
         let mut notes = vec![format!("{}: {mode}{kernel}", device.name)];
         notes.push(match (ways.counted, ways.sample) {
-            (false, _) => format!("{}: the first 128 bytes of every RoCE packet: no ICRC is checked", device.name),
+            (false, _) => format!(
+                "{}: the first 128 bytes of every RoCE packet: ICRCs of longer ones are not checked",
+                device.name
+            ),
             (true, None) => format!(
                 "{}: flows are counted in the kernel: repeats, stories and findings need \
                 packets",
