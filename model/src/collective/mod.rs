@@ -33,10 +33,8 @@ pub struct Kind {
     /// What algorithm bandwidth (bytes over time) is multiplied by to give bus bandwidth among `n` ranks, as a fraction
     /// (nccl-tests, doc/PERFORMANCE.md).
     pub factor: fn(u64) -> (u64, u64),
-    /// Whether it tells servers apart: [`Shape::per_server`] and [`Shape::inside`].
-    pub servers: bool,
-    /// Whether it cuts its data into pieces: [`Shape::pieces`].
-    pub pieces: bool,
+    /// The fields of [`Shape`] that it heeds, by their names.
+    pub heeds: &'static [&'static str],
 }
 
 /// The most pieces that data is cut into (chosen: flows of a rank).
@@ -51,14 +49,14 @@ const WHOLE: fn(u64) -> (u64, u64) = |_| (1, 1);
 
 /// Every kind, by the name of its file.
 pub const KINDS: &[Kind] = &[
-    Kind { name: "all_gather", play: all_gather::play, factor: ONCE, servers: false, pieces: false },
-    Kind { name: "all_to_all", play: all_to_all::play, factor: ONCE, servers: false, pieces: false },
-    Kind { name: "broadcast", play: broadcast::play, factor: WHOLE, servers: false, pieces: true },
-    Kind { name: "hierarchical", play: hierarchical::play, factor: TWICE, servers: true, pieces: false },
-    Kind { name: "reduce", play: reduce::play, factor: WHOLE, servers: false, pieces: true },
-    Kind { name: "reduce_scatter", play: reduce_scatter::play, factor: ONCE, servers: false, pieces: false },
-    Kind { name: "ring", play: ring::play, factor: TWICE, servers: false, pieces: false },
-    Kind { name: "tree", play: tree::play, factor: TWICE, servers: false, pieces: true },
+    Kind { name: "all_gather", play: all_gather::play, factor: ONCE, heeds: &[] },
+    Kind { name: "all_to_all", play: all_to_all::play, factor: ONCE, heeds: &[] },
+    Kind { name: "broadcast", play: broadcast::play, factor: WHOLE, heeds: &["pieces"] },
+    Kind { name: "hierarchical", play: hierarchical::play, factor: TWICE, heeds: &["per_server", "inside"] },
+    Kind { name: "reduce", play: reduce::play, factor: WHOLE, heeds: &["pieces"] },
+    Kind { name: "reduce_scatter", play: reduce_scatter::play, factor: ONCE, heeds: &[] },
+    Kind { name: "ring", play: ring::play, factor: TWICE, heeds: &[] },
+    Kind { name: "tree", play: tree::play, factor: TWICE, heeds: &["pieces"] },
 ];
 
 impl Kind {

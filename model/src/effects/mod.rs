@@ -38,12 +38,9 @@ pub enum Error {
     /// The fabric.
     #[error(transparent)]
     Topology(#[from] crate::topology::Error),
-    /// The packet engine.
+    /// The packet engine, or the fluid one.
     #[error(transparent)]
     Engine(#[from] crate::engine::Error),
-    /// The fluid engine.
-    #[error(transparent)]
-    Fluid(#[from] crate::fluid::Error),
     /// A run that did not come to its end.
     #[error("{0}")]
     Unfinished(&'static str),

@@ -35,7 +35,7 @@ mod telemetry;
 pub use results::{Counters, Failure, FlowResult, PauseClock, Totals};
 pub(crate) use results::{Pauses, Tally};
 pub use setup::Error;
-pub(crate) use setup::LARGEST_MTU;
+pub(crate) use setup::check_mtu;
 
 use crate::cc::{self, Feedback};
 use crate::engine::credit::Credits;

@@ -36,7 +36,15 @@ use crate::workload::{Flow, FlowId, Followers, Workload};
 const MOST: usize = 1 << 28;
 
 /// The wheel's longest frame; a PSN's worth of it must fit 32 bits, and a turn of the scheduler one of it.
-pub(crate) const LARGEST_MTU: u64 = QUANTUM as u64 - (wire::HEADERS + wire::RETH + wire::INT) as u64;
+const LARGEST_MTU: u64 = QUANTUM as u64 - (wire::HEADERS + wire::RETH + wire::INT) as u64;
+
+/// Refuses an MTU that no frame has, here and where flows are fluids.
+pub(crate) fn check_mtu(mtu: Bytes) -> Result<(), Error> {
+    if mtu.0 == 0 || mtu.0 > LARGEST_MTU {
+        return Err(Error::Mtu { mtu: mtu.0, most: LARGEST_MTU });
+    }
+    Ok(())
+}
 
 /// Why a run cannot begin.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -146,11 +154,7 @@ impl Simulation {
     /// A workload that cannot be played, settings that fit neither the fabric nor themselves.
     pub fn new(fabric: Topology, load: &Workload, settings: Settings) -> Result<Self, Error> {
         load.check(fabric.hosts())?;
-        let most = LARGEST_MTU;
-        let mtu = settings.nic.mtu.0;
-        if mtu == 0 || mtu > most {
-            return Err(Error::Mtu { mtu, most });
-        }
+        check_mtu(settings.nic.mtu)?;
         if load.flows().len() >= MOST {
             return Err(Error::Flows { is: load.flows().len() as u64, most: MOST as u64 });
         }
@@ -174,7 +178,7 @@ impl Simulation {
                 not lossless",
             ));
         }
-        let near = near(&fabric, mtu);
+        let near = near(&fabric, settings.nic.mtu.0);
         let router = settings.routing.begin(&fabric, settings.seed);
         let pairs = Pairs::new(&fabric, load, &settings, &router)?;
         let ramps = ramps(&fabric, &settings, &mut ports)?;

@@ -12,7 +12,7 @@ pub mod ways;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use crate::engine::FlowResult;
+use crate::engine::{Error, FlowResult, check_mtu};
 use crate::routing::{self, Key};
 use crate::table::Table;
 use crate::topology::{HostId, PortId, Topology};
@@ -46,37 +46,6 @@ impl Default for Settings {
             routing: routing::Settings::Ecmp(routing::ecmp::Settings::default()),
             slack: Time::ZERO,
             down: Vec::new(),
-        }
-    }
-}
-
-/// Why a run cannot be played.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
-    /// The workload does not fit the fabric, or itself.
-    #[error(transparent)]
-    Workload(#[from] crate::workload::Error),
-    /// Packets without payload.
-    #[error("an MTU of zero; it must be at least 1")]
-    Mtu,
-    /// No way leads there.
-    #[error("flow {flow}: no way leads from host {src} to host {dst}")]
-    NoWay {
-        /// The flow.
-        flow: u32,
-        /// Its source.
-        src: u32,
-        /// Its destination.
-        dst: u32,
-    },
-}
-
-impl From<Error> for crate::engine::Error {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::Workload(error) => error.into(),
-            Error::Mtu => Self::Mtu { mtu: 0, most: crate::engine::LARGEST_MTU },
-            Error::NoWay { flow, src, dst } => Self::NoWay { flow, src, dst },
         }
     }
 }
@@ -142,12 +111,10 @@ struct Run<'a> {
 /// Plays a workload to its end.
 ///
 /// # Errors
-/// A workload that cannot be played, a fabric without a way for it.
+/// A workload that cannot be played, an MTU that no frame has, a fabric without a way for it.
 pub fn run(fabric: &Topology, load: &Workload, settings: &Settings) -> Result<Outcome, Error> {
     load.check(fabric.hosts())?;
-    if settings.mtu.0 == 0 {
-        return Err(Error::Mtu);
-    }
+    check_mtu(settings.mtu)?;
     let mut ways = Ways::new(fabric, settings.routing.begin(fabric, settings.seed), settings.seed);
     for port in &settings.down {
         ways.take_out(fabric, *port);

@@ -131,7 +131,15 @@ fn what_cannot_be_played_is_said() {
     let trunk = fabric.next_hops(fabric.node(crate::topology::SwitchId(0)), HostId(1)).first;
     let cut = run(&fabric, &load, &Settings { down: vec![trunk], ..Settings::default() });
     assert_eq!(cut.unwrap_err(), Error::NoWay { flow: 0, src: 0, dst: 1 });
-    assert_eq!(run(&fabric, &load, &Settings { mtu: Bytes(0), ..Settings::default() }).unwrap_err(), Error::Mtu);
+    // The packet engine refuses the same.
+    for mtu in [0, 100_000] {
+        let settings = Settings { mtu: Bytes(mtu), ..Settings::default() };
+        let why = run(&fabric, &load, &settings).unwrap_err();
+        let mut packets = crate::engine::Settings::default();
+        packets.nic.mtu = settings.mtu;
+        assert_eq!(why, crate::engine::Simulation::new(fabric.clone(), &load, packets).unwrap_err());
+        assert!(matches!(why, Error::Mtu { .. }));
+    }
     load.add(Flow::new(HostId(0), HostId(9), Bytes(1)));
     assert!(matches!(run(&fabric, &load, &Settings::default()), Err(Error::Workload(_))));
 }

@@ -15,7 +15,8 @@ fn sum(terms: &[&[u32]]) -> u64 {
     terms.iter().map(product).fold(0, u64::saturating_add)
 }
 
-/// Reads a shape: dimensions, those with a value being optional; cables; and how many cables it is made of.
+/// Reads a shape: dimensions, those with a value being optional; cables; and how many cables it is made of. Behind
+/// `unless` stands what a key may say as a whole instead: it gets the names of the dimensions and of the cables.
 macro_rules! shape {
     (
         $keys:ident, $base:ident, $type:ident
@@ -35,6 +36,15 @@ macro_rules! shape {
         let count: fn(&$type) -> u64 = $count;
         build($keys, count(&shape).saturating_mul(2), || shape.build())
     }};
+    (
+        $keys:ident, $base:ident, $type:ident
+        { $($dim:ident $(= $default:expr)?),*; $($cable:ident),*; $count:expr } unless $whole:expr
+    ) => {
+        match $whole(&[$(stringify!($dim)),*], &[$(stringify!($cable)),*]) {
+            Some(fabric) => fabric,
+            None => shape!($keys, $base, $type { $($dim $(= $default)?),*; $($cable),*; $count }),
+        }
+    };
     (@dim $keys:ident $dim:ident) => { $keys.need(stringify!($dim), "4") };
     (@dim $keys:ident $dim:ident $default:expr) => { Some($keys.get(stringify!($dim)).unwrap_or($default)) };
 }
@@ -105,10 +115,6 @@ fn shaped(keys: &Keys<'_>, shape: &str, base: Cable) -> Option<Topology> {
     }
 }
 
-/// Dimensions of a fat tree, which its radix says too.
-const DIMENSIONS: &[&str] =
-    &["pods", "leaves_per_pod", "hosts_per_leaf", "spines_per_pod", "cores_per_spine", "parallel"];
-
 /// By radix, or by dimensions.
 fn fat_tree(keys: &Keys<'_>, base: Cable) -> Option<Topology> {
     fn cables(s: &FatTree) -> u64 {
@@ -118,22 +124,23 @@ fn fat_tree(keys: &Keys<'_>, base: Cable) -> Option<Topology> {
             &[s.pods, s.spines_per_pod, s.cores_per_spine, s.parallel],
         ])
     }
-    if let Some(k) = keys.get::<u32>("radix") {
-        for key in DIMENSIONS {
+    let by_radix = |dimensions: &[&'static str], others: &[&'static str]| {
+        let radix = keys.get::<u32>("radix")?;
+        for key in dimensions {
             keys.refuse(key, "radix says how many there are; leave out one of them");
         }
-        for key in ["host", "spine", "core"] {
+        for key in others {
             keys.refuse(key, "with a radix all cables are alike; say the tree's dimensions instead of its radix");
         }
-        if k < 2 || k % 2 > 0 {
+        if radix < 2 || radix % 2 > 0 {
             let why = "half of a switch's ports lead up and half down";
-            keys.fault_at("radix", format!("radix is {k}; it must be even, and 2 at least: {why}"));
-            return None;
+            keys.fault_at("radix", format!("radix is {radix}; it must be even, and 2 at least: {why}"));
+            return Some(None);
         }
-        let shape = FatTree::radix(k, base);
-        return build(keys, cables(&shape).saturating_mul(2), || shape.build());
-    }
+        let shape = FatTree::radix(radix, base);
+        Some(build(keys, cables(&shape).saturating_mul(2), || shape.build()))
+    };
     shape!(keys, base, FatTree
         { pods, leaves_per_pod, hosts_per_leaf, spines_per_pod, cores_per_spine, parallel = 1;
-          host, spine, core; cables })
+          host, spine, core; cables } unless by_radix)
 }

@@ -14,11 +14,11 @@ const MOST: usize = 400_000;
 
 knobs!(Detection { interval, misses > 0 });
 
-/// Reads all entries.
-pub(super) fn faults(all: Vec<Keys<'_>>, fabric: &Topology) -> Vec<Fault> {
+/// Reads all entries, of a run that ends at `end`.
+pub(super) fn faults(all: Vec<Keys<'_>>, fabric: &Topology, end: Time) -> Vec<Fault> {
     let mut faults = Vec::new();
     for keys in all {
-        entry(&keys, fabric, &mut faults);
+        entry(&keys, fabric, end, &mut faults);
         if faults.len() > MOST {
             keys.fault(format!("up to here {} things happen to cables; a scenario may have {MOST}", faults.len()));
             break;
@@ -28,7 +28,7 @@ pub(super) fn faults(all: Vec<Keys<'_>>, fabric: &Topology) -> Vec<Fault> {
     faults
 }
 
-fn entry(keys: &Keys<'_>, fabric: &Topology, faults: &mut Vec<Fault>) -> Option<()> {
+fn entry(keys: &Keys<'_>, fabric: &Topology, end: Time, faults: &mut Vec<Fault>) -> Option<()> {
     if keys.node("kind").is_none() {
         keys.fault(format!("[[fault]] needs a kind, one of {}", KINDS.join(", ")));
     }
@@ -37,6 +37,8 @@ fn entry(keys: &Keys<'_>, fabric: &Topology, faults: &mut Vec<Fault>) -> Option<
     let at: Time = keys.get("at").unwrap_or_default();
     if at == Time::NEVER {
         keys.fault_at("at", "at is never; leave the fault out");
+    } else if at >= end {
+        keys.fault_at("at", format!("at: it does not happen before the run ends at {end} ([run] until)"));
     }
     let mut add = |at: Time, what: What| {
         if let Some(port) = port {
@@ -65,9 +67,7 @@ fn entry(keys: &Keys<'_>, fabric: &Topology, faults: &mut Vec<Fault>) -> Option<
         }
         "cut" => add(at, What::Cut),
         "errors" => {
-            let mut one_in = 0_u64;
-            keys.need::<u64>("one_in", "10000000")?;
-            keys.set_some("one_in", &mut one_in);
+            let one_in = keys.need_some("one_in", "10000000")?;
             add(at, What::Errors { one_in });
         }
         _ => {

@@ -18,21 +18,25 @@ pub struct Fluid {
 
 impl Scenario {
     /// Plays it to its end at the level of flows: what a perfect congestion control would reach. Switches, congestion
-    /// control and NICs (but for the MTU) play no part.
+    /// control, priorities and NICs (but for the MTU) play no part, nor do [`Self::hops`], [`Self::watched`] and
+    /// [`Self::bin`].
     ///
     /// # Errors
-    /// What flows cannot show (cables that fail, taps, an end before the traffic's) or the fabric cannot carry, with
-    /// its place in the text.
+    /// What flows cannot show (cables that fail, taps, an end by [`Self::until`]) or the fabric cannot carry, with its
+    /// place in the text.
     pub fn fluid(&self) -> Result<Fluid, Fault> {
-        let no = |place: &str, text: &str| Fault { line: self.places.line(place), text: text.to_owned() };
+        let refuse = |place: &str, text: &str| Fault { line: self.places.line(place), text: text.to_owned() };
         if !self.settings.faults.is_empty() {
-            return Err(no("fault", "flows do not show what a cable loses; leave out [[fault]], or play packets"));
+            return Err(refuse("fault", "flows do not show what a cable loses; leave out [[fault]], or play packets"));
         }
         if !self.taps.is_empty() {
-            return Err(no("observe.taps", "taps: flows have no frames to be seen; leave them out, or play packets"));
+            return Err(refuse(
+                "observe.taps",
+                "taps: flows have no frames to be seen; leave them out, or play packets",
+            ));
         }
         if self.until != Time::NEVER {
-            return Err(no("run.until", "until: flows are played to their end; leave it out, or play packets"));
+            return Err(refuse("run.until", "until: flows are played to their end; leave it out, or play packets"));
         }
         let load = self.load().map_err(|unfit| unfit.fault)?;
         let settings = fluid::Settings {
@@ -42,7 +46,7 @@ impl Scenario {
             ..fluid::Settings::default()
         };
         let outcome = fluid::run(&self.fabric, load.flows(), &settings);
-        let outcome = outcome.map_err(|why| self.unfit(why.into(), load.ends()).fault)?;
+        let outcome = outcome.map_err(|why| self.unfit(why, load.ends()).fault)?;
         Ok(Fluid { fabric: self.fabric.clone(), load, outcome })
     }
 }
@@ -101,6 +105,7 @@ mod tests {
             ("[observe]\ntaps = \"h0\"", "line 17: taps: flows have no frames"),
             ("[run]\nuntil = \"1 ms\"", "line 17: until: flows are played to their end"),
             ("[nic]\nmtu = 0", "line 17: nic.mtu: an MTU of 0 bytes"),
+            ("[nic]\nmtu = 100000", "line 17: nic.mtu: an MTU of 100000 bytes"),
         ] {
             let found = Scenario::parse(&format!("{TEXT}{more}\n")).unwrap().fluid().unwrap_err().to_string();
             assert!(found.starts_with(fault), "{found}");

@@ -55,7 +55,7 @@ use crate::workload::{Admission, Workload};
 /// Bytes of a text: no scenario that a person wrote is larger (chosen).
 const MOST: usize = 1 << 20;
 /// Ports that are watched where nothing else is said: more of them are too many to look at (chosen).
-const WATCHED: usize = 4_096;
+const WATCHED_UNASKED: usize = 4_096;
 /// Flows that switches may remember in all (adaptive routing) (chosen: bounds the memory).
 const REMEMBERED: u64 = 1 << 24;
 
@@ -106,7 +106,7 @@ impl Scenario {
     /// microsecond, all ports of a small fabric watched, no tap.
     #[must_use]
     pub fn new(name: impl Into<String>, fabric: Topology) -> Self {
-        let small = fabric.ports().len() <= WATCHED;
+        let small = fabric.ports().len() <= WATCHED_UNASKED;
         let watched = if small { fabric.ports().ids().collect() } else { Vec::new() };
         Self {
             name: name.into(),
@@ -134,7 +134,7 @@ impl Scenario {
     /// Reads a text that names no files.
     ///
     /// # Errors
-    /// All faults, each with its line; an unknown name with the nearest that is known.
+    /// All faults, each with its line; an unknown name with the nearest that is known, where one is near.
     pub fn parse(text: &str) -> Result<Self, Faults> {
         Self::parse_with(text, &mut |_| Err("no file can be read from here".to_owned()))
     }
@@ -212,7 +212,6 @@ impl Scenario {
             places.traffic = traffic.iter().map(Keys::at_line).collect();
             scenario.places = places;
             scenario.traffic = traffic::traffic(traffic, &scenario.fabric, files);
-            scenario.settings.faults = faults::faults(faults, &scenario.fabric);
             scenario.admission = keys.node("admission").is_some().then_some(admission);
             if let Some(run) = run {
                 run.set("seed", &mut scenario.settings.seed);
@@ -221,6 +220,7 @@ impl Scenario {
                 run.places("run", &mut scenario.places.settings);
                 run.done();
             }
+            scenario.settings.faults = faults::faults(faults, &scenario.fabric, scenario.until);
             if let Some(observe) = observe {
                 observe.set_some("bin", &mut scenario.bin);
                 scenario.watched = scenario.links(&observe, "watch").unwrap_or(std::mem::take(&mut scenario.watched));

@@ -57,7 +57,8 @@ impl Doc {
     }
 }
 
-/// The nearest of some names, if one is near: a letter of three may be wrong.
+/// The nearest of some names, if one is near: a third of its letters may be wrong, one at least (chosen: two slips in
+/// a key of six letters are found, and words of other things with a few letters in common are not).
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let distance = |known: &str| strsim::damerau_levenshtein(&word.to_lowercase(), &known.to_lowercase());
     let all = known.into_iter().map(|known| (distance(known), known));
@@ -180,27 +181,25 @@ impl<'t> Keys<'t> {
 
     /// Sets what a key says, which must not be zero.
     pub(crate) fn set_some<T: Value + Default + PartialEq>(&self, key: &'static str, into: &mut T) {
-        if let Some(value) = self.get(key).and_then(|value| self.some(key, value)) {
+        if let Some(value) = self.node(key).and_then(|node| T::read_some(node, self.doc, key)) {
             *into = value;
         }
     }
 
     /// The value of a key that must be there and not be zero.
     pub(crate) fn need_some<T: Value + Default + PartialEq>(&self, key: &'static str, such_as: &str) -> Option<T> {
-        self.need(key, such_as).and_then(|value| self.some(key, value))
-    }
-
-    fn some<T: Default + PartialEq>(&self, key: &'static str, value: T) -> Option<T> {
-        if value == T::default() {
-            self.fault_at(key, format!("{key} is zero; it must be more"));
-            return None;
-        }
-        Some(value)
+        self.needed(key, such_as).and_then(|node| T::read_some(node, self.doc, key))
     }
 
     /// The value of a key that must be there.
     pub(crate) fn need<T: Value>(&self, key: &'static str, such_as: &str) -> Option<T> {
-        if self.node(key).is_none() {
+        self.needed(key, such_as).and_then(|node| T::read(node, self.doc, key))
+    }
+
+    /// The value of a key that must be there, as it stands there.
+    fn needed(&self, key: &'static str, such_as: &str) -> Option<&'t Node<'t>> {
+        let node = self.node(key);
+        if node.is_none() {
             // A table that lacks something may not be read to its end, where unknown keys are told.
             let asked = self.asked.borrow();
             let unknown =
@@ -209,7 +208,7 @@ impl<'t> Keys<'t> {
             let near = near.map_or(String::new(), |name| format!("; is it meant by {name:?}?"));
             self.fault(format!("{} needs {key}, such as {key} = {such_as}{near}", self.name));
         }
-        self.get(key)
+        node
     }
 
     /// The table of a key.

@@ -90,7 +90,7 @@ seed = 1
              star; did you mean \"star\"?",
             "6: unknown key \"bufer\" in [switch]; did you mean \"buffer\"?",
             "7: lossless is 8; it must be a priority from 0 to 7",
-            "9: mtu is \"4 kBytes\"; it must be bytes, such as 4096 or \"64 KiB\" (B, kB, MB, GB, KiB, MiB, GiB)",
+            "9: mtu is \"4 kBytes\"; it must be bytes, such as 4096 or \"64 KiB\" (B, kB, MB, GB, TB, KiB, MiB, GiB)",
             "10: timeout is zero; it must be more",
             &format!(
                 "12: name = \"dcqnc\" is not known; it is one of {}; did you mean \"dcqcn\"?",

@@ -405,25 +405,24 @@ fn poisson(keys: &Keys<'_>, fabric: &Topology) -> Option<Poisson> {
 fn collective_of(keys: &Keys<'_>, kind: &'static collective::Kind, ranks: Vec<HostId>) -> Option<Kind> {
     // A network of hosts with one NIC each, unless something else is said.
     let mut shape = Shape { per_server: 1, inside: None, ..Shape::default() };
-    if kind.servers {
+    let heeds = |key: &'static str| {
+        let heeded = kind.heeds.contains(&key);
+        if !heeded {
+            let all = collective::KINDS.iter().filter(|kind| kind.heeds.contains(&key)).map(|kind| kind.name);
+            keys.refuse(key, &format!("only {} can have it; leave it out", all.collect::<Vec<_>>().join(", ")));
+        }
+        heeded
+    };
+    if heeds("per_server") {
         let mut per_server = 1_u32;
         keys.set_some("per_server", &mut per_server);
         shape.per_server = per_server as usize;
+    }
+    if heeds("inside") {
         keys.set("inside", &mut shape.inside);
     }
-    if kind.pieces {
+    if heeds("pieces") {
         keys.set_some("pieces", &mut shape.pieces);
-    }
-    let those = |has: fn(&collective::Kind) -> bool| {
-        collective::KINDS.iter().filter(|kind| has(kind)).map(|kind| kind.name).collect::<Vec<_>>().join(", ")
-    };
-    if !kind.servers {
-        let why = format!("only {} tells servers apart; leave it out", those(|kind| kind.servers));
-        keys.refuse("per_server", &why);
-        keys.refuse("inside", &why);
-    }
-    if !kind.pieces {
-        keys.refuse("pieces", &format!("only {} cut into pieces; leave it out", those(|kind| kind.pieces)));
     }
     let compute = finite(keys, "compute")?;
     Some(Kind::Collective { kind, ranks, shape, compute })

@@ -10,6 +10,21 @@ use crate::units::{Each, Metres, Priorities, Priority, Rate, Time};
 pub(crate) trait Value: Sized {
     /// Reads it; a fault is noted under the name of its key.
     fn read(node: &Node<'_>, doc: &Doc, key: &str) -> Option<Self>;
+
+    /// Reads one that must not be zero.
+    fn read_some(node: &Node<'_>, doc: &Doc, key: &str) -> Option<Self>
+    where
+        Self: Default + PartialEq,
+    {
+        let value = Self::read(node, doc, key)?;
+        if value == Self::default() { zero(node, doc, key) } else { Some(value) }
+    }
+}
+
+/// Notes that a value is zero.
+fn zero<T>(node: &Node<'_>, doc: &Doc, key: &str) -> Option<T> {
+    doc.fault(node.span().start, format!("{key} is zero; it must be more"));
+    None
 }
 
 /// Notes that a value is of another kind than it should be.
@@ -87,25 +102,41 @@ fn digits(text: &str) -> usize {
     if read.ends_with(|c: char| c.is_ascii_digit()) { end + read.len() } else { end }
 }
 
-/// Reads a number and its unit, or, where `bare`, a number without one; `most` is the largest there is.
-fn read(node: &Node<'_>, doc: &Doc, key: &str, (units, bare, most): (Units, bool, u64), wanted: &str) -> Option<u64> {
-    let value = node.get_ref();
-    let found = match value.as_str() {
-        Some(text) => measure(text, units),
-        None if bare && value.as_integer().is_some() => match whole(node) {
-            Some(number) if number < 0 => Err(Wrong::Form),
-            number => number.and_then(|number| u64::try_from(number).ok()).ok_or(Wrong::Large),
-        },
-        None => Err(Wrong::Form),
-    };
-    match found {
-        Ok(number) if number <= most => Some(number),
-        Err(Wrong::Form) => wrong(node, doc, key, wanted),
-        _ => {
-            let largest = units.iter().max_by_key(|(_, weight)| *weight);
-            let most = largest.map_or(String::new(), |(name, weight)| format!("{} {name}", most / weight));
-            doc.fault(node.span().start, format!("{key} is {}, which is too large; the most is {most}", told(node)));
-            None
+/// What is written as a number and its unit.
+struct Quantity {
+    units: Units,
+    /// Whether a number without a unit is one too.
+    bare: bool,
+    /// The largest there is.
+    most: u64,
+    /// What it is called where something else stands, with its units.
+    wanted: &'static str,
+}
+
+impl Quantity {
+    /// Reads it as a count of the smallest unit.
+    fn read(&self, node: &Node<'_>, doc: &Doc, key: &str) -> Option<u64> {
+        let value = node.get_ref();
+        let found = match value.as_str() {
+            Some(text) => measure(text, self.units),
+            None if self.bare && value.as_integer().is_some() => match whole(node) {
+                Some(number) if number < 0 => Err(Wrong::Form),
+                number => number.and_then(|number| u64::try_from(number).ok()).ok_or(Wrong::Large),
+            },
+            None => Err(Wrong::Form),
+        };
+        match found {
+            Ok(number) if number <= self.most => Some(number),
+            Err(Wrong::Form) => wrong(node, doc, key, self.wanted),
+            _ => {
+                let largest = self.units.iter().max_by_key(|(_, weight)| *weight);
+                let most = largest.map_or(String::new(), |(name, weight)| format!("{} {name}", self.most / weight));
+                doc.fault(
+                    node.span().start,
+                    format!("{key} is {}, which is too large; the most is {most}", told(node)),
+                );
+                None
+            }
         }
     }
 }
@@ -133,14 +164,25 @@ impl Value for f64 {
     }
 }
 
+/// A whole number of some type.
+fn whole_number<T: TryFrom<i128>>(node: &Node<'_>, doc: &Doc, key: &str, least: u8, most: u64) -> Option<T> {
+    let number = whole(node).filter(|number| (i128::from(least)..=i128::from(most)).contains(number));
+    let number = number.and_then(|number| T::try_from(number).ok());
+    number.or_else(|| wrong(node, doc, key, &format!("a whole number from {least} to {most}")))
+}
+
 macro_rules! whole_numbers {
     ($($type:ty),*) => {$(
         impl Value for $type {
             fn read(node: &Node<'_>, doc: &Doc, key: &str) -> Option<Self> {
-                let number = whole(node).and_then(|number| Self::try_from(number).ok());
-                let most = Self::MAX.min(i64::MAX as Self);
-                let number = number.filter(|number| *number <= most);
-                number.or_else(|| wrong(node, doc, key, &format!("a whole number from 0 to {most}")))
+                whole_number(node, doc, key, 0, Self::MAX.min(i64::MAX as Self).into())
+            }
+
+            fn read_some(node: &Node<'_>, doc: &Doc, key: &str) -> Option<Self> {
+                if whole(node) == Some(0) {
+                    return zero(node, doc, key);
+                }
+                whole_number(node, doc, key, 1, Self::MAX.min(i64::MAX as Self).into())
             }
         }
     )*};
@@ -149,52 +191,71 @@ whole_numbers!(u8, u16, u32, u64);
 
 impl Value for Time {
     fn read(node: &Node<'_>, doc: &Doc, key: &str) -> Option<Self> {
-        const UNITS: Units =
-            &[("ps", 1), ("ns", 1_000), ("us", 1_000_000), ("ms", 1_000_000_000), ("s", 1_000_000_000_000)];
+        const TIME: Quantity = Quantity {
+            units: &[("ps", 1), ("ns", 1_000), ("us", 1_000_000), ("ms", 1_000_000_000), ("s", 1_000_000_000_000)],
+            bare: false,
+            most: Time::NEVER.0 - 1,
+            wanted: "a time with its unit (ps, ns, us, ms, s), such as \"55 us\", or \"never\"",
+        };
         if node.get_ref().as_str() == Some("never") {
             return Some(Self::NEVER);
         }
-        let wanted = "a time with its unit (ps, ns, us, ms, s), such as \"55 us\", or \"never\"";
-        read(node, doc, key, (UNITS, false, Self::NEVER.0 - 1), wanted).map(Self)
+        TIME.read(node, doc, key).map(Self)
     }
 }
 
 impl Value for Rate {
     fn read(node: &Node<'_>, doc: &Doc, key: &str) -> Option<Self> {
-        const UNITS: Units =
-            &[("b/s", 1), ("kb/s", 1_000), ("Mb/s", 1_000_000), ("Gb/s", 1_000_000_000), ("Tb/s", 1_000_000_000_000)];
-        let wanted = "a rate with its unit (Mb/s, Gb/s, Tb/s), such as \"100 Gb/s\"";
-        let rate = read(node, doc, key, (UNITS, false, u64::MAX), wanted)?;
-        if rate == 0 {
-            doc.fault(node.span().start, format!("{key} is zero; it must be more"));
-            return None;
+        const RATE: Quantity = Quantity {
+            units: &[
+                ("b/s", 1),
+                ("kb/s", 1_000),
+                ("Mb/s", 1_000_000),
+                ("Gb/s", 1_000_000_000),
+                ("Tb/s", 1_000_000_000_000),
+            ],
+            bare: false,
+            most: u64::MAX,
+            wanted: "a rate with its unit (Mb/s, Gb/s, Tb/s), such as \"100 Gb/s\"",
+        };
+        match RATE.read(node, doc, key)? {
+            0 => zero(node, doc, key),
+            rate => Some(Self(rate)),
         }
-        Some(Self(rate))
     }
 }
 
 impl Value for Bytes {
     fn read(node: &Node<'_>, doc: &Doc, key: &str) -> Option<Self> {
-        const UNITS: Units = &[
-            ("B", 1),
-            ("KB", 1_000),
-            ("kB", 1_000),
-            ("MB", 1_000_000),
-            ("GB", 1_000_000_000),
-            ("TB", 1_000_000_000_000),
-            ("KiB", 1 << 10),
-            ("MiB", 1 << 20),
-            ("GiB", 1 << 30),
-        ];
-        let wanted = "bytes, such as 4096 or \"64 KiB\" (B, kB, MB, GB, KiB, MiB, GiB)";
-        read(node, doc, key, (UNITS, true, u64::MAX), wanted).map(Self)
+        const BYTES: Quantity = Quantity {
+            units: &[
+                ("B", 1),
+                ("KB", 1_000),
+                ("kB", 1_000),
+                ("MB", 1_000_000),
+                ("GB", 1_000_000_000),
+                ("TB", 1_000_000_000_000),
+                ("KiB", 1 << 10),
+                ("MiB", 1 << 20),
+                ("GiB", 1 << 30),
+            ],
+            bare: true,
+            most: u64::MAX,
+            wanted: "bytes, such as 4096 or \"64 KiB\" (B, kB, MB, GB, TB, KiB, MiB, GiB)",
+        };
+        BYTES.read(node, doc, key).map(Self)
     }
 }
 
 impl Value for Metres {
     fn read(node: &Node<'_>, doc: &Doc, key: &str) -> Option<Self> {
-        const UNITS: Units = &[("m", 1), ("km", 1_000)];
-        read(node, doc, key, (UNITS, true, u64::MAX), "metres, such as 30 or \"3000 km\"").map(Self)
+        const METRES: Quantity = Quantity {
+            units: &[("m", 1), ("km", 1_000)],
+            bare: true,
+            most: u64::MAX,
+            wanted: "metres, such as 30 or \"3000 km\"",
+        };
+        METRES.read(node, doc, key).map(Self)
     }
 }
 
@@ -347,7 +408,14 @@ mod tests {
             ),
             ("metres = -1", "metres is -1; it must be metres, such as 30 or \"3000 km\""),
             ("[nic]\nmtu = \"1e30\"", "mtu is \"1e30\", which is too large; the most is 18446744 TB"),
-            ("[nic]\nack_every = 65536", "ack_every is 65536; it must be a whole number from 0 to 65535"),
+            ("[nic]\nack_every = 65536", "ack_every is 65536; it must be a whole number from 1 to 65535"),
+            ("[nic]\nack_every = 0", "ack_every is zero; it must be more"),
+            ("[nic]\nretries = 256", "retries is 256; it must be a whole number from 0 to 255"),
+            (
+                "[nic]\nmtu = true",
+                "mtu is of type boolean; it must be bytes, such as 4096 or \"64 KiB\" (B, kB, MB, GB, TB, KiB, MiB, \
+                 GiB)",
+            ),
             ("[cc]\nname = \"dcqcn\"\ng = inf", "g is inf; it must be a number, not below zero"),
         ] {
             assert_eq!(said(line), fault);

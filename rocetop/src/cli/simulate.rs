@@ -17,7 +17,7 @@ use super::write::{Target, is_read, is_stdout};
 use super::{Exit, quiet_pipe};
 use crate::report::flow_level::FlowLevel;
 use crate::report::simulation::Simulation;
-use crate::report::text;
+use crate::report::{played, text};
 use crate::simulate::Captures;
 use crate::source::Stop;
 
@@ -86,7 +86,8 @@ Frames cut by --snaplen keep their length; their ICRC cannot be told.
 Exit codes: 0 the run went to its end, or to its `until`, whatever became of the
 traffic, 2 usage or I/O error or a fault in the scenario, 3 it was interrupted,
 or its `hops` were used up: the report and the files are of what was played
-until then. Ctrl-C before anything was played ends it at once.
+until then. Ctrl-C before anything was played, or with --flow-level, ends it at
+once and without a report.
 The same scenario and seed give the same bytes.";
 
 /// A link and the file for its frames.
@@ -131,7 +132,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     if args.flow_level {
         let played = scenario.fluid().map_err(|fault| anyhow::anyhow!(at(path, &fault)))?;
         let report = FlowLevel::new(&scenario, &played);
-        let json = |mut out: &mut dyn Write| report.write(&mut out);
+        let json = |mut out: &mut dyn Write| played::write(&mut out, &report);
         let page = |mut out: &mut dyn Write| text::flow_level::write(&mut out, &report, args.top);
         print(args, json, page).or_else(quiet_pipe).context("cannot write the report")?;
         return Ok(Exit::Clean);
@@ -162,7 +163,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let report = Simulation::new(&scenario, &run, args.series);
     let done = format!("{} of {} flows done", report.totals.flows_done, report.totals.flows);
-    let json = |mut out: &mut dyn Write| report.write(&mut out);
+    let json = |mut out: &mut dyn Write| played::write(&mut out, &report);
     let page = |mut out: &mut dyn Write| text::simulation::write(&mut out, &report, args.top);
     print(args, json, page).or_else(quiet_pipe).context("cannot write the report")?;
     let cut = match run.ended() {

@@ -2,15 +2,11 @@
 //! nanoseconds, bytes, bits per second, counts; what did not happen is null. Of queues, losses, pauses and
 //! notifications it has no figure, since there are none to be had without packets.
 
-use std::io::{self, Write};
-
-use rocetop_model::engine::FlowResult;
 use rocetop_model::observe::link_names;
 use rocetop_model::scenario::{Fluid, Scenario};
-use rocetop_model::workload::{self, FlowId};
 use serde::Serialize;
 
-use super::simulation::{ns, rate};
+use super::played::{About, Message, ns, use_ppm};
 
 /// Name and version of the contract.
 pub const SCHEMA: &str = "rocetop.flow_level/1";
@@ -26,21 +22,9 @@ pub struct FlowLevel {
     /// Sums.
     pub totals: Sums,
     /// Every message.
-    pub flows: Vec<Flow>,
+    pub flows: Vec<Message>,
     /// Every port: one direction of a cable.
     pub links: Vec<Link>,
-}
-
-/// What was played.
-#[derive(Debug, Serialize)]
-#[allow(missing_docs, reason = "each name says it")]
-pub struct About {
-    pub name: String,
-    pub about: String,
-    pub seed: u64,
-    pub hosts: u32,
-    pub switches: u32,
-    pub routing: &'static str,
 }
 
 /// Sums over the fabric.
@@ -52,23 +36,6 @@ pub struct Sums {
     pub delivered_bytes: u64,
     /// How often rates were worked out.
     pub solutions: u64,
-}
-
-/// One message.
-#[derive(Debug, Serialize)]
-#[allow(missing_docs, reason = "each name says it")]
-pub struct Flow {
-    pub id: u32,
-    pub traffic: String,
-    pub src: u32,
-    pub dst: u32,
-    pub bytes: u64,
-    pub started_ns: Option<u64>,
-    pub delivered_ns: Option<u64>,
-    pub acked_ns: Option<u64>,
-    /// From its start to the arrival of its last byte.
-    pub duration_ns: Option<u64>,
-    pub goodput_bps: Option<u64>,
 }
 
 /// A port's way out.
@@ -89,24 +56,17 @@ impl FlowLevel {
     pub fn new(scenario: &Scenario, played: &Fluid) -> Self {
         let (fabric, outcome) = (played.fabric(), played.outcome());
         let names = link_names(fabric);
-        let flows: Vec<Flow> = played.flows().map(flow).collect();
+        let flows = played.flows().map(|(id, traffic, flow, result)| Message::new(id, traffic, flow, &result));
+        let flows: Vec<Message> = flows.collect();
         let done = || flows.iter().filter(|flow| flow.acked_ns.is_some());
         let links = fabric.ports().iter().map(|(port, wired)| {
             let (line, tx_bytes) = (wired.cable.rate, outcome.carried[port].0);
-            let all = u128::from(line.bytes_in(outcome.end).0);
-            let use_ppm = (u128::from(tx_bytes) * 1_000_000).checked_div(all).unwrap_or(0) as u64;
+            let use_ppm = use_ppm(tx_bytes, line, outcome.end);
             Link { link: names[port].clone(), rate_bps: line.0, tx_bytes, use_ppm }
         });
         Self {
             schema: SCHEMA,
-            scenario: About {
-                name: scenario.name.clone(),
-                about: scenario.about.clone(),
-                seed: scenario.settings.seed,
-                hosts: fabric.hosts(),
-                switches: fabric.switches(),
-                routing: scenario.settings.routing.name(),
-            },
+            scenario: About::new(scenario, None),
             end_ns: ns(outcome.end),
             totals: Sums {
                 flows: flows.len() as u64,
@@ -117,30 +77,5 @@ impl FlowLevel {
             links: links.collect(),
             flows,
         }
-    }
-
-    /// Writes it as JSON, and a line feed.
-    ///
-    /// # Errors
-    /// Those of the writer.
-    pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        serde_json::to_writer(&mut *out, self)?;
-        out.write_all(b"\n")
-    }
-}
-
-fn flow((id, traffic, flow, result): (FlowId, &str, &workload::Flow, FlowResult)) -> Flow {
-    let duration = result.duration();
-    Flow {
-        id: id.0,
-        traffic: traffic.to_owned(),
-        src: flow.src.0,
-        dst: flow.dst.0,
-        bytes: flow.bytes.0,
-        started_ns: result.started.map(ns),
-        delivered_ns: result.delivered.map(ns),
-        acked_ns: result.acked.map(ns),
-        duration_ns: duration.map(ns),
-        goodput_bps: duration.and_then(|time| rate(flow.bytes.0, time)),
     }
 }

@@ -3,6 +3,7 @@
 pub mod flow_level;
 pub mod json;
 mod known;
+pub mod played;
 #[cfg(target_os = "linux")]
 pub mod seconds;
 pub mod select;

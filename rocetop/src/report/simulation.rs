@@ -2,17 +2,16 @@
 //! bits per second, counts; what did not happen is null.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
 
-use rocetop_model::engine::{FlowResult, Totals};
+use rocetop_model::engine::Totals;
 use rocetop_model::observe::{NicCounters, PortCounters, address_of, link_names};
 use rocetop_model::scenario::{Ended, Run, Scenario};
 use rocetop_model::switch::Deadlock;
 use rocetop_model::table::Table;
 use rocetop_model::topology::{HostId, NodeId, PortId};
-use rocetop_model::units::Time;
-use rocetop_model::workload::{self, FlowId};
 use serde::Serialize;
+
+use super::played::{About, Message, ns, use_ppm};
 
 /// Name and version of the contract.
 pub const SCHEMA: &str = "rocetop.simulation/1";
@@ -56,19 +55,6 @@ pub struct Circle {
     pub queues: Vec<String>,
 }
 
-/// What was played.
-#[derive(Debug, Serialize)]
-#[allow(missing_docs, reason = "each name says it")]
-pub struct About {
-    pub name: String,
-    pub about: String,
-    pub seed: u64,
-    pub hosts: u32,
-    pub switches: u32,
-    pub congestion_control: &'static str,
-    pub routing: &'static str,
-}
-
 /// Sums over the fabric.
 #[derive(Debug, Serialize)]
 #[allow(missing_docs, reason = "each name says it")]
@@ -91,25 +77,22 @@ pub struct Sums {
     pub timeouts: u64,
 }
 
-/// One message.
+/// One message, and what it met on its way.
 #[derive(Debug, Serialize)]
 #[allow(missing_docs, reason = "each name says it")]
 pub struct Flow {
-    pub id: u32,
-    pub traffic: String,
-    pub src: u32,
-    pub dst: u32,
-    pub bytes: u64,
-    pub started_ns: Option<u64>,
-    pub delivered_ns: Option<u64>,
-    pub acked_ns: Option<u64>,
-    /// From its start to the arrival of its last byte.
-    pub duration_ns: Option<u64>,
-    pub goodput_bps: Option<u64>,
+    #[serde(flatten)]
+    pub message: Message,
     pub retransmissions: u32,
     pub ce: u32,
     pub cnps: u32,
     pub failed: bool,
+}
+
+impl AsRef<Message> for Flow {
+    fn as_ref(&self) -> &Message {
+        &self.message
+    }
 }
 
 /// A port's way out.
@@ -218,16 +201,6 @@ fn circles(run: &Run) -> Vec<Circle> {
     simulation.deadlocks().iter().map(circle).collect()
 }
 
-pub(super) const fn ns(time: Time) -> u64 {
-    time.0 / 1_000
-}
-
-/// `bytes` in `time`, in bits per second.
-pub(super) fn rate(bytes: u64, time: Time) -> Option<u64> {
-    let bits = u128::from(bytes) * 8 * u128::from(Time::SECOND.0);
-    bits.checked_div(u128::from(time.0)).and_then(|rate| u64::try_from(rate).ok())
-}
-
 impl Simulation {
     /// What a run of `scenario` came to.
     #[must_use]
@@ -235,18 +208,9 @@ impl Simulation {
         let simulation = run.simulation();
         let flows: Vec<Flow> = flows(run);
         let names = link_names(simulation.fabric());
-        let settings = &scenario.settings;
         Self {
             schema: SCHEMA,
-            scenario: About {
-                name: scenario.name.clone(),
-                about: scenario.about.clone(),
-                seed: settings.seed,
-                hosts: scenario.fabric.hosts(),
-                switches: scenario.fabric.switches(),
-                congestion_control: settings.cc.name(),
-                routing: settings.routing.name(),
-            },
+            scenario: About::new(scenario, Some(scenario.settings.cc.name())),
             ended: match run.ended() {
                 Some(Ended::Done) => "done",
                 Some(Ended::Stuck) => "stuck",
@@ -266,21 +230,12 @@ impl Simulation {
             series: series.then(|| self::series(run, &names)),
         }
     }
-
-    /// Writes it as JSON, and a line feed.
-    ///
-    /// # Errors
-    /// Those of the writer.
-    pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        serde_json::to_writer(&mut *out, self)?;
-        out.write_all(b"\n")
-    }
 }
 
 fn sums(totals: &Totals, flows: &[Flow]) -> Sums {
     Sums {
         flows: flows.len() as u64,
-        flows_done: flows.iter().filter(|flow| flow.acked_ns.is_some()).count() as u64,
+        flows_done: flows.iter().filter(|flow| flow.message.acked_ns.is_some()).count() as u64,
         flows_failed: totals.failed,
         delivered_bytes: totals.delivered.0,
         hops: totals.hops,
@@ -297,26 +252,15 @@ fn sums(totals: &Totals, flows: &[Flow]) -> Sums {
 }
 
 fn flows(run: &Run) -> Vec<Flow> {
-    let of = |(id, traffic, flow, result): (FlowId, &str, &workload::Flow, FlowResult)| {
-        let duration = result.duration();
-        Flow {
-            id: id.0,
-            traffic: traffic.to_owned(),
-            src: flow.src.0,
-            dst: flow.dst.0,
-            bytes: flow.bytes.0,
-            started_ns: result.started.map(ns),
-            delivered_ns: result.delivered.map(ns),
-            acked_ns: result.acked.map(ns),
-            duration_ns: duration.map(ns),
-            goodput_bps: duration.and_then(|time| rate(flow.bytes.0, time)),
+    run.flows()
+        .map(|(id, traffic, flow, result)| Flow {
+            message: Message::new(id, traffic, flow, &result),
             retransmissions: result.resent,
             ce: result.marked,
             cnps: result.cnps,
             failed: result.failed.is_some(),
-        }
-    };
-    run.flows().map(of).collect()
+        })
+        .collect()
 }
 
 fn links(run: &Run, names: &Table<PortId, String>) -> Vec<Link> {
@@ -343,8 +287,6 @@ fn links(run: &Run, names: &Table<PortId, String>) -> Vec<Link> {
                 paused,
             } = *counters;
             let line = fabric.ports()[port].cable.rate;
-            let used = u128::from(simulation.counters(port).bytes) * 1_000_000;
-            let use_ppm = used.checked_div(u128::from(line.bytes_in(now).0)).unwrap_or(0) as u64;
             let there = &all[fabric.ports()[port].peer];
             Link {
                 link: names[port].clone(),
@@ -353,7 +295,7 @@ fn links(run: &Run, names: &Table<PortId, String>) -> Vec<Link> {
                 tx_bytes: tx_bytes.0,
                 rx_frames,
                 rx_bytes: rx_bytes.0,
-                use_ppm,
+                use_ppm: use_ppm(simulation.counters(port).bytes, line, now),
                 drops,
                 broken,
                 lost: there.drops + there.broken,

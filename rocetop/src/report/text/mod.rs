@@ -7,6 +7,7 @@ mod files;
 mod findings;
 pub mod flow_level;
 pub(crate) mod page;
+mod played;
 pub mod simulation;
 pub mod story;
 pub mod taps;

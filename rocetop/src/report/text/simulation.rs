@@ -3,8 +3,9 @@
 use std::io::{self, Write};
 
 use super::figures::{bytes, count, counted, duration, share};
-use super::page::{BAD, DIM, GOOD, HEAD, PLAIN, Page};
-use crate::report::simulation::{Circle, Flow, Link, LostOf, Simulation, Tree};
+use super::page::{BAD, GOOD, HEAD, PLAIN, Page};
+use super::played::{self, part};
+use crate::report::simulation::{Circle, Flow, Link, LostOf, Queue, Simulation, Tree};
 
 /// Trees of pauses that are shown.
 const TREES: usize = 5;
@@ -25,21 +26,9 @@ pub fn write(out: &mut impl Write, run: &Simulation, top: usize) -> io::Result<(
 }
 
 fn head<W: Write>(page: &mut Page<'_, W>, run: &Simulation) -> io::Result<()> {
-    let about = &run.scenario;
-    page.words(HEAD, "Scenario  ", &about.name)?;
-    if !about.about.is_empty() {
-        page.words(DIM, "          ", about.about.trim())?;
-    }
-    let fabric = [
-        counted(u64::from(about.hosts), "host"),
-        counted(u64::from(about.switches), "switch"),
-        format!("control {}", about.congestion_control),
-        format!("routing {}", about.routing),
-        format!("seed {}", about.seed),
-    ];
-    page.figures(PLAIN, "Fabric    ", &fabric)?;
+    played::head(page, &run.scenario)?;
     let totals = &run.totals;
-    let missing = run.flows.iter().filter(|flow| flow.duration_ns.is_none()).count() as u64;
+    let missing = run.flows.iter().filter(|flow| flow.message.duration_ns.is_none()).count() as u64;
     let (style, mut end) = match run.ended {
         "done" if totals.flows == 0 => (PLAIN, "there was nothing to send".to_owned()),
         "done" => (GOOD, "every flow arrived".to_owned()),
@@ -49,14 +38,15 @@ fn head<W: Write>(page: &mut Page<'_, W>, run: &Simulation) -> io::Result<()> {
         "hops" => (BAD, format!("the scenario's hops were used up; {} on their way", counted(missing, "flow"))),
         _ => (BAD, format!("interrupted; {} on their way", counted(missing, "flow"))),
     };
-    let unheard = run.flows.iter().filter(|flow| flow.duration_ns.is_some() && flow.acked_ns.is_none()).count();
+    let unheard =
+        run.flows.iter().filter(|flow| flow.message.duration_ns.is_some() && flow.message.acked_ns.is_none()).count();
     if unheard > 0 {
         end.push_str(&format!("; {} arrived unacknowledged", counted(unheard as u64, "flow")));
     }
     if run.ended != "deadlock" && !run.deadlocks.is_empty() {
         end.push_str("; queues waited for each other in a circle (Deadlocks, below)");
     }
-    page.words(style, "End       ", &format!("{} after the start: {end}", duration(run.end_ns)))?;
+    played::end(page, style, run.end_ns, &end)?;
     let mut sums = vec![
         format!("{} delivered", bytes(totals.delivered_bytes)),
         counted(totals.drops, "drop"),
@@ -73,47 +63,18 @@ fn head<W: Write>(page: &mut Page<'_, W>, run: &Simulation) -> io::Result<()> {
     page.gap()
 }
 
-/// `of` things of which `shown` are shown.
-pub(super) fn part(shown: usize, of: usize) -> String {
-    if shown < of { format!(", {shown} of {}", count(of as u64)) } else { String::new() }
-}
-
 fn flows<W: Write>(page: &mut Page<'_, W>, flows: &[Flow], top: usize) -> io::Result<()> {
-    let mut sorted: Vec<&Flow> = flows.iter().collect();
-    // What never arrived is slower than anything.
-    sorted.sort_by_key(|flow| (std::cmp::Reverse(flow.duration_ns.unwrap_or(u64::MAX)), flow.id));
-    let shown = sorted.len().min(top);
-    page.words(HEAD, "", &format!("Flows (the slowest first{})", part(shown, flows.len())))?;
-    let head = format!(
-        "{:<15} {:>5} {:>5} {:>8} {:>8} {:>11} {:>6} {:>6} {:>5}",
-        "  traffic", "from", "to", "bytes", "took", "goodput", "again", "CE", "CNP"
-    );
-    page.verbatim(&head)?;
-    for flow in sorted.into_iter().take(top) {
-        let name: String = flow.traffic.chars().take(13).collect();
-        let took = match flow.duration_ns {
-            Some(ns) => duration(ns),
-            None if flow.failed => "broken".to_owned(),
-            None if flow.started_ns.is_some() => "on way".to_owned(),
-            None => "waits".to_owned(),
+    let columns = |again: &str, ce: &str, cnp: &str| format!(" {again:>6} {ce:>6} {cnp:>5}");
+    played::flows(page, flows, top, &columns("again", "CE", "CNP"), |flow| {
+        let missing = match flow.message.started_ns {
+            _ if flow.failed => "broken",
+            Some(_) => "on way",
+            None => "waits",
         };
-        let goodput = flow.goodput_bps.map_or_else(|| "-".to_owned(), gigabits);
-        page.verbatim(&format!(
-            "  {name:<13} {:>5} {:>5} {:>8} {took:>8} {goodput:>11} {:>6} {:>6} {:>5}",
-            format!("h{}", flow.src),
-            format!("h{}", flow.dst),
-            bytes(flow.bytes),
-            count(flow.retransmissions.into()),
-            count(flow.ce.into()),
-            count(flow.cnps.into())
-        ))?;
-    }
-    page.gap()
-}
-
-/// Bits per second as gigabits with three decimals: `92.134 Gb/s`.
-pub(super) fn gigabits(bps: u64) -> String {
-    format!("{}.{:03} Gb/s", bps / 1_000_000_000, bps / 1_000_000 % 1_000)
+        let counts = [flow.retransmissions, flow.ce, flow.cnps].map(|of| count(of.into()));
+        let [again, ce, cnp] = &counts;
+        (missing, columns(again, ce, cnp))
+    })
 }
 
 fn links<W: Write>(page: &mut Page<'_, W>, links: &[Link], top: usize) -> io::Result<()> {
@@ -123,22 +84,15 @@ fn links<W: Write>(page: &mut Page<'_, W>, links: &[Link], top: usize) -> io::Re
         (link.lost, link.paused_ns, longest, link.use_ppm)
     };
     sorted.sort_by_key(|link| std::cmp::Reverse(trouble(link)));
-    let shown = sorted.len().min(top);
-    page.words(
-        HEAD,
-        "",
-        &format!("Links (what the end named first sends; in trouble first{})", part(shown, sorted.len())),
-    )?;
+    let title = ("Links", "what the end named first sends; in trouble first");
     let head = format!(
         "{:<16} {:>6} {:>6} {:>6} {:>6} {:>8} {:>8} {:>8} {:>8}",
         "  link", "use", "lost", "CE", "pauses", "paused", "q p50", "q p99", "q max"
     );
-    page.verbatim(&head)?;
-    for link in sorted.into_iter().take(top) {
-        let queue = |of: fn(&crate::report::simulation::Queue) -> u64| {
-            link.queue.as_ref().map_or_else(|| "-".to_owned(), |queue| bytes(of(queue)))
-        };
-        page.verbatim(&format!(
+    played::table(page, title, &head, &sorted, top, |link| {
+        let queue =
+            |of: fn(&Queue) -> u64| link.queue.as_ref().map_or_else(|| "-".to_owned(), |queue| bytes(of(queue)));
+        format!(
             "  {:<14} {:>6} {:>6} {:>6} {:>6} {:>8} {:>8} {:>8} {:>8}",
             link.link,
             share(link.use_ppm, 1_000_000),
@@ -149,9 +103,8 @@ fn links<W: Write>(page: &mut Page<'_, W>, links: &[Link], top: usize) -> io::Re
             queue(|q| q.p50),
             queue(|q| q.p99),
             queue(|q| q.max)
-        ))?;
-    }
-    Ok(())
+        )
+    })
 }
 
 fn losses<W: Write>(page: &mut Page<'_, W>, lost: &[LostOf], top: usize) -> io::Result<()> {
