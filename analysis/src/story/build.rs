@@ -128,6 +128,8 @@ impl Story {
             restarts_elsewhere: if near == Near::Src && whole { self.trouble.sums.restarts_elsewhere } else { 0 },
             episodes: self.episodes(&verdict, near, around, frame),
             more_episodes: u64::from(self.log.more()),
+            listed_until_ns: self.log.until().map(|Nanos(n)| n),
+            missed_or_before: u64::from(holes.early),
         }
     }
 
