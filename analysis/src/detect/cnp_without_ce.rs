@@ -9,8 +9,8 @@
 //! # How it decides
 //! It needs the data and the notifications of one connection. When the receiver also sent NAKs for a sequence error,
 //! it says so: some network cards treat loss as congestion and notify on each of them (slow restart). That is the
-//! likely reason where there are as many NAKs as notifications or more, and the tap is not at the sender's end, where no
-//! mark can be seen yet.
+//! likely reason where there are as many NAKs as notifications or more, and the tap is not at the sender's end, where
+//! no mark can be seen yet.
 //!
 //! # What could fool it
 //! Most often nothing is wrong: a tap at the sender's end sees the packets before a switch marks them. So this is

@@ -266,9 +266,9 @@ impl Story {
 /// short (chosen: a sender that sends only what is missing sends hardly any of them).
 const CUT_SHORT: u64 = 10;
 
-/// How a sender recovers, by the runs of repeats that look selective and those that went on to the end. `again`: packets
-/// that came again though they had been here, where runs lose their ends before the tap; then those of a sender that
-/// goes back look selective.
+/// How a sender recovers, by the runs of repeats that look selective and those that went on to the end. `again`:
+/// packets that came again though they had been here, where runs lose their ends before the tap; then those of a sender
+/// that goes back look selective.
 fn habit(selective: u64, went_on: u64, again: Option<u64>) -> Recovery {
     match (selective.cmp(&went_on), again) {
         (Ordering::Greater, Some(again)) if again > selective => {
