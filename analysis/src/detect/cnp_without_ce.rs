@@ -9,8 +9,8 @@
 //! # How it decides
 //! It needs the data and the notifications of one connection. When the receiver also sent NAKs for a sequence error,
 //! it says so: some network cards treat loss as congestion and notify on each of them (slow restart). That is the
-//! likely reason where there are as many NAKs as notifications, and the tap is not at the sender's end, where no mark
-//! can be seen yet.
+//! likely reason where there are as many NAKs as notifications or more, and the tap is not at the sender's end, where
+//! no mark can be seen yet.
 //!
 //! # What could fool it
 //! Most often nothing is wrong: a tap at the sender's end sees the packets before a switch marks them. So this is
@@ -48,19 +48,25 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         }
         let naks = u64::from(back.naks.psn_sequence_error);
         let near = data.story.as_ref().map(|s| s.near).unwrap_or_default();
+        // More notifications than NAKs have another reason as well (chosen: no source tells how many a loss draws).
+        let slow_restart = near != Near::Src && naks != 0 && naks >= back.cnps;
         let why = match near {
-            Near::Src if naks != 0 => {
-                "the tap stands before the switches that mark, and loss was reported too, which some NICs notify of"
-            }
-            // One NAK makes one notification at most.
-            _ if naks != 0 && naks >= back.cnps => {
-                "its receiver also reported lost packets: a slow restart after loss, most likely"
-            }
-            Near::Src => "the tap stands at the sender, before the switches that mark",
-            Near::Dst => "the tap stands at the receiver, where marks would be seen",
-            Near::Between | Near::Unknown => "the tap may stand before the switch that marks",
+            _ if slow_restart => "here, likely a slow restart after loss",
+            Near::Src => "yet at the sender",
+            Near::Dst => "at the receiver",
+            Near::Between | Near::Unknown => "here, maybe before the switch that marks",
         };
-        let title = format!("{} and no marked packet here, {why}: {}", counted(back.cnps, "CNP"), road(data));
+        let title = format!("{} and no mark {why}: {}", counted(back.cnps, "CNP"), road(data));
+        let advice = if slow_restart {
+            "The receiver reported lost packets, too, as often as it sent CNPs: some NICs notify of loss. Look for \
+             lost packets, and at `roce_slow_restart_cnps` on the sender."
+        } else if naks != 0 {
+            "Capture at the receiver's end: marks there mean congestion. Lost packets were reported, too: some NICs \
+             notify of loss; `roce_slow_restart_cnps` on the sender tells."
+        } else {
+            "Capture at the receiver's end: marks there mean congestion; without them loss or the receiver itself \
+             causes the notifications."
+        };
         report(
             Finding::of(&RULE, Severity::Info, title)
                 .about(data)
@@ -68,10 +74,58 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
                 .with("cnps", back.cnps)
                 .with("packets", sent)
                 .with("sequence_naks", naks)
-                .advice(
-                    "Capture at the receiver's end: marks there mean congestion; without them loss or the receiver \
-                     itself causes the notifications.",
-                ),
+                .advice(advice),
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::kit::cases;
+    use super::*;
+    use crate::flow::marks::{MarksReport, SpanReport};
+    use crate::report::{FlowReport, FrameRef};
+    use crate::story::StoryReport;
+
+    /// What is said of so many CNPs and NAKs, seen at this place.
+    fn told(near: Near, cnps: u64, naks: u32) -> (String, bool) {
+        let [data, back] = cases::flows(StoryReport { near, ..StoryReport::default() }, naks);
+        let frame = || FrameRef::Place(9);
+        let cnp = SpanReport { count: cnps, first_ns: 1, last_ns: 2, first_frame: frame(), last_frame: frame() };
+        let marks = Some(MarksReport { cnp: Some(cnp), ..MarksReport::default() });
+        let found = cases::one(&RULE, &[data, FlowReport { cnps, marks, ..back }]);
+        let (title, road) = found.title.rsplit_once(": ").unwrap();
+        assert_eq!(road, "10.9.1.1 -> 10.9.2.1 qp 20");
+        (title.to_owned(), found.advice.contains("some NICs notify of loss"))
+    }
+
+    #[test]
+    fn where_marks_would_be() {
+        let title = |near| told(near, 2, 0);
+        assert_eq!(title(Near::Src), ("2 CNPs and no mark yet at the sender".into(), false));
+        assert_eq!(title(Near::Dst), ("2 CNPs and no mark at the receiver".into(), false));
+        for near in [Near::Between, Near::Unknown] {
+            assert_eq!(title(near), ("2 CNPs and no mark here, maybe before the switch that marks".into(), false));
+        }
+    }
+
+    #[test]
+    fn as_many_naks_are_a_slow_restart() {
+        for near in [Near::Dst, Near::Between, Near::Unknown] {
+            for naks in [2, 3] {
+                let slow = "2 CNPs and no mark here, likely a slow restart after loss";
+                assert_eq!(told(near, 2, naks), (slow.into(), true));
+            }
+        }
+    }
+
+    #[test]
+    fn at_the_sender_marks_may_come_yet() {
+        assert_eq!(told(Near::Src, 2, 9), ("2 CNPs and no mark yet at the sender".into(), true));
+    }
+
+    #[test]
+    fn fewer_naks_than_notifications_explain_only_a_part() {
+        assert_eq!(told(Near::Dst, 3, 2), ("3 CNPs and no mark at the receiver".into(), true));
     }
 }

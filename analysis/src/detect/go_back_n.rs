@@ -50,7 +50,8 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
             continue;
         }
         // The packets do not show what either side knew then.
-        if story.missed_by_capture + story.reordered + story.duplicated_by_network != 0 {
+        let lacks = story.missed_by_capture + story.missed_or_before;
+        if lacks + story.reordered + story.duplicated_by_network != 0 {
             continue;
         }
         let often = |n: u64| n >= LEAST && n * SHARE >= naks;
@@ -109,9 +110,11 @@ mod tests {
         let (few, rare) = (story(2), story(3));
         let disorder = StoryReport { reordered: 1, ..story(30) };
         let holes = StoryReport { missed_by_capture: 1, ..story(30) };
+        let early = StoryReport { missed_or_before: 1, ..story(30) };
         let other = |recovery| StoryReport { recovery, ..story(30) };
         let [alone, thin, never] = [Recovery::Selective, Recovery::Unknown, Recovery::NoneSeen].map(other);
-        let stories = [(few, 2), (rare, 31), (disorder, 30), (holes, 30), (alone, 30), (thin, 30), (never, 30)];
+        let stories =
+            [(few, 2), (rare, 31), (disorder, 30), (holes, 30), (early, 30), (alone, 30), (thin, 30), (never, 30)];
         for (story, naks) in stories {
             assert!(told(story, naks).is_empty());
         }

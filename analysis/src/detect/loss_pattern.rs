@@ -13,13 +13,18 @@
 //! # How it decides
 //! Over all flows to one host with at least eight lost packets. Three signs of congestion. Marks: at least eight
 //! packets marked CE, or more CNPs than NAKs (a NAK makes some NICs send a CNP). Bursts: at least a third of the lost
-//! packets follow another lost one directly. Together: a third of them are lost within 1 ms of another sender's. The
-//! last two count only where losses that are independent of one another would hardly ever come like that: once in a
-//! thousand times, by the share of packets lost and by how often losses come.
+//! packets follow another lost one directly. Together: a third of them are lost next to another sender's, no further
+//! away than 1 ms and than a tenth of the average time from one loss to the next. The last two count only where losses
+//! that are independent of one another would hardly ever come like that: once in a thousand times, by the share of
+//! packets lost and by how often losses come.
 //!
 //! RT017 is marks and one of the other two; of traffic that takes no part in ECN, both of these. The losses must come
 //! at more than one moment: a link that goes away once takes a burst of all who send, too. RT016 is no CE mark, no CNP,
-//! less than a tenth in bursts, no crowds in time, and losses from the first half of the capture to the second.
+//! less than a tenth in bursts, no crowds in time, and from the first loss to the last at least half of the time in
+//! which requests were sent to the host.
+//!
+//! Where more is lost than is kept, the time up to the first loss that is not kept is judged, with the requests of that
+//! time, and what was lost in it is told as the least (`judged_ns` of `lasted_ns`).
 //!
 //! With several captures (`--taps`) it is what was lost between them that counts, wherever they cover the flow: the
 //! finding is that of the tap before the losses, and what no tap lost is not judged.
@@ -84,7 +89,7 @@ fn judge(survey: &Survey, ledger: &Ledger<'_>, report: &mut dyn FnMut(Finding)) 
     let ecn = ledger.totals().ecn;
     let capable = ecn.ect0 + ecn.ect1 + ecn.ce != 0;
     for (host, way) in survey.ways.each() {
-        if let Some(finding) = Pattern::of(&way).and_then(|pattern| pattern.finding(host, capable)) {
+        if let Some(finding) = Pattern::of(way).and_then(|pattern| pattern.finding(host, capable)) {
             report(finding);
         }
     }
@@ -104,6 +109,7 @@ fn beyond_chance(many: u64, of: u64, probability: f64, rarely: f64) -> bool {
 /// How the packets on the way to one host were lost.
 struct Pattern<'a> {
     way: &'a Way,
+    losses: Vec<&'a Loss>,
     lost: u64,
     /// Lost right behind another one of the same flow.
     in_bursts: u64,
@@ -119,12 +125,13 @@ struct Pattern<'a> {
 impl<'a> Pattern<'a> {
     /// `None` where too little was lost.
     fn of(way: &'a Way) -> Option<Self> {
-        let lost: u64 = way.losses.iter().map(|l| l.packets).sum();
+        let losses = way.losses();
+        let lost: u64 = losses.iter().map(|l| l.packets).sum();
         if lost < LEAST {
             return None;
         }
         let many = |n: u64| n * MANY >= lost;
-        let moments = way.losses.len() as u64;
+        let moments = losses.len() as u64;
         let in_bursts = lost - moments;
         let rate = lost as f64 / way.requests().max(lost + 1) as f64;
         let closer = way.lasted() / (CLOSER * moments);
@@ -134,10 +141,11 @@ impl<'a> Pattern<'a> {
             let expected = 2.0 * window as f64 * (moments - 1) as f64 / way.lasted().max(1) as f64;
             -(-expected).exp_m1()
         };
-        let (moments_together, together) = near(&way.losses, window, |a, b| a.sender != b.sender);
-        let (crowded, _) = near(&way.losses, closer, |_, _| true);
+        let (moments_together, together) = near(&losses, window, |a, b| a.sender != b.sender);
+        let (crowded, _) = near(&losses, closer, |_, _| true);
         Some(Self {
             way,
+            losses,
             lost,
             in_bursts,
             together,
@@ -154,10 +162,12 @@ impl<'a> Pattern<'a> {
         let few = |n: u64| n * FEW < self.lost;
         let congested = (self.marks || !capable) && signs >= 2 && self.comes_again();
         let spread = signs == 0 && few(self.in_bursts) && !self.crowds && self.spans_half();
+        let least = if way.is_whole() { "" } else { "at least " };
+        let lost = format!("{least}{} lost towards {host}", counted(self.lost, "packet"));
         let (rule, title, advice) = if congested {
             (
                 &CONGESTION,
-                format!("{} lost towards {host} look like congestion", counted(self.lost, "packet")),
+                format!("{lost} look like congestion"),
                 if self.marks {
                     "Look at the queue towards this host: drops, pause frames, ECN threshold, and who sends at the \
                      same time."
@@ -169,7 +179,7 @@ impl<'a> Pattern<'a> {
         } else if spread && way.ce() + way.cnps == 0 {
             (
                 &PHYSICAL,
-                format!("{} lost towards {host} are spread like damage", counted(self.lost, "packet")),
+                format!("{lost} are spread like damage"),
                 if capable {
                     "Compare FEC and CRC error counters of the ports on the path before you change anything about \
                      congestion."
@@ -181,7 +191,20 @@ impl<'a> Pattern<'a> {
         } else {
             return None;
         };
-        let first = way.losses.first().map_or(0, |l| l.at);
+        let first = self.losses.first().map_or(0, |l| l.at);
+        let mut evidence = Evidence::default()
+            .with("lost", self.lost)
+            .with("in_bursts", self.in_bursts)
+            .with("beside_another_senders", self.together)
+            .with("senders", way.senders())
+            .with("requests", way.requests())
+            .with_harm("ce", way.ce())
+            .with("cnps", way.cnps)
+            .with("icrc_bad", way.icrc_bad)
+            .with("signs", format!("{} of 3", count(signs)));
+        if !way.is_whole() {
+            evidence = evidence.with("judged_ns", way.lasted()).with("lasted_ns", way.lasted_in_all());
+        }
         Some(Finding {
             code: rule.code,
             severity: rule.severity,
@@ -189,31 +212,22 @@ impl<'a> Pattern<'a> {
             flow: None,
             connection: None,
             first_ns: first,
-            last_ns: way.losses.last().map_or(first, |l| l.at),
-            frames: way.losses.iter().filter_map(|l| l.frame.clone()).take(FRAMES).collect(),
-            evidence: Evidence::default()
-                .with("lost", self.lost)
-                .with("in_bursts", self.in_bursts)
-                .with("beside_another_senders", self.together)
-                .with("senders", way.senders.len() as u64)
-                .with("requests", way.requests())
-                .with_harm("ce", way.ce())
-                .with("cnps", way.cnps)
-                .with("icrc_bad", way.icrc_bad)
-                .with("signs", format!("{} of 3", count(signs))),
+            last_ns: self.losses.last().map_or(first, |l| l.at),
+            frames: self.losses.iter().filter_map(|l| l.frame.clone()).take(FRAMES).collect(),
+            evidence,
             advice: advice.to_owned(),
         })
     }
 
     /// Whether losses come at moments further apart than what shares a cause.
     fn comes_again(&self) -> bool {
-        let losses = &self.way.losses;
+        let losses = &self.losses;
         losses.iter().zip(losses.iter().skip(1)).any(|(a, b)| b.at.saturating_sub(a.at) > TOGETHER_NS)
     }
 
     /// Whether the first and the last are half of the time or more apart in which requests came.
     fn spans_half(&self) -> bool {
-        let losses = &self.way.losses;
+        let losses = &self.losses;
         let ends = losses.first().zip(losses.last());
         ends.is_some_and(|(first, last)| last.at.saturating_sub(first.at).saturating_mul(2) >= self.way.lasted())
     }
@@ -221,7 +235,7 @@ impl<'a> Pattern<'a> {
 
 /// Losses that are no further than `window` from one that is `apart` from them: moments and packets. Of those in order
 /// of time, the next on either side is looked at.
-fn near(losses: &[Loss], window: u64, apart: fn(&Loss, &Loss) -> bool) -> (u64, u64) {
+fn near(losses: &[&Loss], window: u64, apart: fn(&Loss, &Loss) -> bool) -> (u64, u64) {
     let close = |a: &Loss, b: &Loss| apart(a, b) && b.at.saturating_sub(a.at) <= window;
     let before = std::iter::once(None).chain(losses.iter().map(Some));
     let after = losses.iter().skip(1).map(Some).chain(std::iter::once(None));

@@ -283,7 +283,7 @@ impl SpanReport {
 }
 
 /// Rare things in a flow; `None` for what was not seen.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MarksReport {
     /// Requests and READ responses marked CE.
     pub ce: Option<SpanReport>,

@@ -208,9 +208,14 @@ pub struct Survey {
 impl Survey {
     /// Adds a connection.
     pub fn add(&mut self, case: &Case<'_>) {
-        self.ways.add(case);
         for (flow, peer) in case.directions() {
             self.flow(flow, peer);
+            let told = case.told(flow);
+            if Ways::heeds(flow, told)
+                && let Some((src, dst)) = self.known(flow)
+            {
+                self.ways.add([&src, &dst], flow, told);
+            }
         }
     }
 
@@ -242,6 +247,12 @@ impl Survey {
         let key = (self.host(src)?, self.host(dst)?);
         let known = self.pairs.len() < PAIRS || self.pairs.contains_key(&key);
         known.then(|| self.pairs.entry(key).or_default())
+    }
+
+    /// The hosts of a flow, where they are one of the pairs that are told apart.
+    fn known(&mut self, flow: &FlowReport) -> Option<(Rc<str>, Rc<str>)> {
+        let pair = (self.host(&flow.src)?, self.host(&flow.dst)?);
+        self.pairs.contains_key(&pair).then_some(pair)
     }
 
     fn work(&mut self, flow: &FlowReport) {

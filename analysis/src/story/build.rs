@@ -128,6 +128,8 @@ impl Story {
             restarts_elsewhere: if near == Near::Src && whole { self.trouble.sums.restarts_elsewhere } else { 0 },
             episodes: self.episodes(&verdict, near, around, frame),
             more_episodes: u64::from(self.log.more()),
+            listed_until_ns: self.log.until().map(|Nanos(n)| n),
+            missed_or_before: u64::from(holes.early),
         }
     }
 
@@ -240,19 +242,11 @@ impl Story {
         let shows = run.shows(End::Capture);
         let went_on = sums.went_on + u64::from(shows == Shows::All);
         let selective = sums.selective + u64::from(shows == Shows::Missing);
-        match (sums.restarts, selective.cmp(&went_on)) {
-            (0, _) => Recovery::NoneSeen,
-            // Where what is missing comes here for the first time, a run that lost its end before the tap looks
-            // selective: not where more came again that had been here.
-            (_, Ordering::Greater)
-                if sums.naks_unseen > sums.naks_seen && self.trouble.causes.of(Cause::Nak) > selective =>
-            {
-                if went_on == 0 { Recovery::Unknown } else { Recovery::GoBackN }
-            }
-            (_, Ordering::Greater) => Recovery::Selective,
-            (_, Ordering::Less) => Recovery::GoBackN,
-            // Nothing shows it, or as much speaks for either.
-            (_, Ordering::Equal) => Recovery::Unknown,
+        // Where what is missing comes here for the first time, runs lose their ends before the tap.
+        let cut_short = sums.naks_unseen > sums.naks_seen;
+        match sums.restarts {
+            0 => Recovery::NoneSeen,
+            _ => habit(selective, went_on, cut_short.then(|| self.trouble.causes.of(Cause::Nak))),
         }
     }
 
@@ -265,6 +259,26 @@ impl Story {
         }
         let asked = self.asked.back().filter(|a| a.rnr)?;
         Some(Episode::new(Kind::Rnr, None, asked.psn, asked.psn).at(Some(asked.mark)))
+    }
+}
+
+/// Packets that came again though they had been here, for each run that looks selective, from which on these were cut
+/// short (chosen: a sender that sends only what is missing sends hardly any of them).
+const CUT_SHORT: u64 = 10;
+
+/// How a sender recovers, by the runs of repeats that look selective and those that went on to the end. `again`:
+/// packets that came again though they had been here, where runs lose their ends before the tap; then those of a sender
+/// that goes back look selective.
+fn habit(selective: u64, went_on: u64, again: Option<u64>) -> Recovery {
+    match (selective.cmp(&went_on), again) {
+        (Ordering::Greater, Some(again)) if again > selective => {
+            let clear = went_on != 0 && again / CUT_SHORT >= selective;
+            if clear { Recovery::GoBackN } else { Recovery::Unknown }
+        }
+        (Ordering::Greater, _) => Recovery::Selective,
+        (Ordering::Less, _) => Recovery::GoBackN,
+        // Nothing shows it, or as much speaks for either.
+        (Ordering::Equal, _) => Recovery::Unknown,
     }
 }
 
@@ -321,6 +335,24 @@ mod tests {
             request_hops: request.and_then(hops),
             answer_hops: answer.and_then(hops),
         }
+    }
+
+    #[test]
+    fn most_runs_tell_the_habit() {
+        assert_eq!(habit(0, 0, None), Recovery::Unknown);
+        assert_eq!(habit(2, 2, None), Recovery::Unknown);
+        assert_eq!(habit(3, 2, None), Recovery::Selective);
+        assert_eq!(habit(2, 3, None), Recovery::GoBackN);
+    }
+
+    #[test]
+    fn one_run_to_the_end_does_not_outweigh_many_that_were_not() {
+        // Where ends are lost before the tap.
+        assert_eq!(habit(14, 1, Some(20)), Recovery::Unknown);
+        assert_eq!(habit(14, 0, Some(1_000)), Recovery::Unknown);
+        assert_eq!(habit(14, 1, Some(14)), Recovery::Selective);
+        // As Soft-RoCE, which goes back, was seen at the receiver.
+        assert_eq!(habit(14, 2, Some(1_682)), Recovery::GoBackN);
     }
 
     #[test]

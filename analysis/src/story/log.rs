@@ -131,6 +131,8 @@ pub(crate) struct Place(u32);
 pub(crate) struct Log {
     kept: Vec<Episode>,
     more: u32,
+    /// When the first of those began that were not kept.
+    until: Option<Nanos>,
 }
 
 impl Log {
@@ -139,6 +141,7 @@ impl Log {
         if self.kept.len() >= OWN {
             if *room == 0 {
                 self.more = self.more.saturating_add(1);
+                self.until = Some(self.until.map_or(episode.first, |until| until.min(episode.first)));
                 return None;
             }
             *room -= 1;
@@ -170,6 +173,11 @@ impl Log {
         self.more
     }
 
+    /// Before this, all episodes that began are kept; `None` where all are.
+    pub(crate) fn until(&self) -> Option<Nanos> {
+        self.until
+    }
+
     /// The episode that ended last, if it was kept.
     pub(crate) fn latest(&mut self) -> Option<&mut Episode> {
         if self.more == 0 { self.kept.last_mut() } else { None }
@@ -184,11 +192,18 @@ mod tests {
     fn room_is_shared_and_the_rest_is_counted() {
         let mut log = Log::default();
         let mut room = 2;
-        let episode = Episode::new(Kind::Rnr, None, Psn::new(1), Psn::new(1));
-        for _ in 0..OWN + 5 {
-            log.add(episode, &mut room);
+        let mark = |n| Some(Mark { frame: FrameNo::new(0, n), at: Nanos(n) });
+        let episode = |n| Episode::new(Kind::Rnr, None, Psn::new(1), Psn::new(1)).at(mark(n));
+        for n in 0..OWN as u64 + 2 {
+            log.add(episode(n), &mut room);
+            assert_eq!(log.until(), None);
+        }
+        // They are told in the order in which they end.
+        for began in [30, 20, 25] {
+            log.add(episode(began), &mut room);
         }
         assert_eq!((log.kept().len(), log.more(), room), (OWN + 2, 3, 0));
+        assert_eq!(log.until(), Some(Nanos(20)));
         assert!(log.latest().is_none());
     }
 

@@ -234,4 +234,9 @@ pub struct StoryReport {
     pub episodes: Vec<EpisodeReport>,
     /// Episodes beyond those listed.
     pub more_episodes: u64,
+    /// When the first of these began: what began before is listed. `None` where all are.
+    pub listed_until_ns: Option<u64>,
+    /// Requests that the responder acknowledged and that did not come by here: the capture missed them, or they had
+    /// passed before it began. They are in no other count of the story.
+    pub missed_or_before: u64,
 }

@@ -50,8 +50,10 @@ pub(super) struct Tally {
     pub(super) first: Vec<FrameNo>,
     /// Stamps of the first and the last lost request.
     pub(super) lost: Option<[i64; 2]>,
-    /// Lost requests, by row.
+    /// Lost requests, by row: the first so many.
     pub(super) rows: Vec<Row>,
+    /// Stamp of the first one that belongs to none of them; `None` where they are all.
+    pub(super) rows_until: Option<i64>,
     /// The longest row of losses.
     pub(super) outage: Option<Box<Outage>>,
 }
@@ -76,6 +78,8 @@ impl Tally {
                 self.first.push(sight.frame);
             }
             let room = self.rows.len() < ROWS;
+            // Behind one that no row was kept for, nothing belongs to the last of them.
+            let follows = follows && self.rows_until.is_none();
             match self.rows.last_mut() {
                 Some(row) if follows && sight.at.saturating_sub(row.at[1]).abs() <= PAUSE_NS => {
                     (row.at[1], row.packets) = (sight.at, row.packets + 1);
@@ -83,7 +87,7 @@ impl Tally {
                 _ if room => {
                     self.rows.push(Row { at: [sight.at; 2], packets: 1, frame: sight.frame });
                 }
-                _ => {}
+                _ => self.rows_until = Some(self.rows_until.map_or(sight.at, |at| at.min(sight.at))),
             }
         }
     }

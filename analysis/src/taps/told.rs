@@ -48,6 +48,8 @@ struct Fate {
     lost_ns: Option<[u64; 2]>,
     outage: Option<OutageReport>,
     rows: Vec<RowReport>,
+    /// When the first one was lost that belongs to none of the rows, where they are not all.
+    rows_until: Option<u64>,
     /// Packets of its direction, of whatever flow, that were marked between the two.
     marked: u64,
 }
@@ -94,11 +96,12 @@ impl Fates {
             Some([from.min(lost), to.max(last)].map(i64::cast_unsigned))
         });
         // What was damaged beyond recognition is no row of its own.
-        let known = up.rows.iter().map(|row| row.packets).sum::<u64>() <= requests;
+        let known = up.requests.lost(false) <= requests;
         let row =
             |row: &Row| RowReport { at_ns: row.at[0].cast_unsigned(), packets: row.packets, frame: frame(row.frame) };
         let fate = Fate {
             rows: up.rows.iter().filter(|_| known).map(row).collect(),
+            rows_until: up.rows_until.filter(|_| known).map(i64::cast_unsigned),
             marked: course.row.ce_marked,
             from: tap(first),
             to: tap(second),
@@ -142,14 +145,18 @@ pub(crate) struct Told {
     pub(crate) places: Vec<Place>,
     /// Where answers were lost.
     pub(crate) places_back: Vec<Place>,
-    /// Of requests lost right behind this tap: the first ones.
+    /// Requests lost right behind this tap.
+    pub(crate) here: u64,
+    /// The first of them.
     pub(crate) first: Vec<FrameRef>,
     /// When they were lost.
     pub(crate) lost_ns: Option<[u64; 2]>,
     /// The longest row of losses right behind this tap.
     pub(crate) outage: Option<OutageReport>,
-    /// All of them, by row.
+    /// The first of them, by row; none where nobody can say which they were.
     pub(crate) rows: Vec<RowReport>,
+    /// When the first one was lost that belongs to none of the rows; `None` where they are all.
+    pub(crate) rows_until: Option<u64>,
     /// Packets that go the same way and were marked right behind this tap.
     pub(crate) marked: u64,
     /// The time that the taps cover, where that is not all of the flow.
@@ -189,7 +196,8 @@ impl<'a> Beside<'a> {
         let fates = self.fates(flow)?;
         let requests = most(fates, |fate| fate.requests)?;
         let mine = |fate: &&Fate| fate.ordered && fate.from == self.tap;
-        let here = fates.iter().filter(mine).max_by_key(|fate| fate.requests).filter(|fate| fate.requests != 0);
+        let next = || neighbours(fates).filter(mine);
+        let here = next().max_by_key(|fate| fate.requests).filter(|fate| fate.requests != 0);
         let back = back.and_then(|back| self.fates(back));
         Some(Told {
             requests,
@@ -199,11 +207,13 @@ impl<'a> Beside<'a> {
             behind: fates.iter().any(|fate| mine(&fate)),
             places: self.places(fates, |fate| fate.requests),
             places_back: back.map(|fates| self.places(fates, |fate| fate.answers)).unwrap_or_default(),
+            here: here.map_or(0, |fate| fate.requests),
             first: here.map(|fate| fate.first.clone()).unwrap_or_default(),
             lost_ns: here.and_then(|fate| fate.lost_ns),
             outage: here.and_then(|fate| fate.outage.clone()),
             rows: here.map(|fate| fate.rows.clone()).unwrap_or_default(),
-            marked: fates.iter().filter(mine).map(|fate| fate.marked).max().unwrap_or(0),
+            rows_until: here.and_then(|fate| fate.rows_until),
+            marked: next().map(|fate| fate.marked).max().unwrap_or(0),
             covered: self.covered(fates),
         })
     }
@@ -218,11 +228,9 @@ impl<'a> Beside<'a> {
 
     /// Of every two neighbours, with what was lost between them.
     fn places(&self, fates: &[Fate], lost: impl Fn(&Fate) -> u64) -> Vec<Place> {
-        let known = |from: usize, to: usize| fates.iter().any(|f| f.ordered && (f.from, f.to) == (from, to));
-        let between = |f: &Fate| fates.iter().any(|g| g.from == f.from && g.to != f.to && known(g.to, f.to));
         let name = |tap: usize| self.between.names.get(tap).cloned().unwrap_or_default();
-        let neighbours = fates.iter().filter(|f| lost(f) != 0 && !between(f));
-        neighbours.map(|f| Place { from: name(f.from), to: name(f.to), lost: lost(f) }).collect()
+        let lossy = neighbours(fates).filter(|f| lost(f) != 0);
+        lossy.map(|f| Place { from: name(f.from), to: name(f.to), lost: lost(f) }).collect()
     }
 
     fn covered(&self, fates: &[Fate]) -> Option<[u64; 2]> {
@@ -230,6 +238,14 @@ impl<'a> Beside<'a> {
         let spans = mine.filter(|&(tap, _)| tap == self.tap).filter_map(|(_, span)| span);
         spans.reduce(|[a, b], [from, to]| [a.max(from), b.min(to)])
     }
+}
+
+/// Those between whose taps no other one is known to stand.
+fn neighbours(fates: &[Fate]) -> impl Iterator<Item = &Fate> {
+    let ordered = || fates.iter().filter(|f| f.ordered);
+    let known = move |from: usize, to: usize| ordered().any(|f| (f.from, f.to) == (from, to));
+    let between = move |f: &Fate| ordered().any(|g| g.from == f.from && g.to != f.to && known(g.to, f.to));
+    fates.iter().filter(move |f| !between(f))
 }
 
 /// The most between any two taps; `None` where it is not known which of two was passed first and so what was lost.

@@ -57,10 +57,10 @@ fn what_is_late_is_not_lost() {
     }
     assert!(seen_late * 4 > truly_late, "{seen_late} of {truly_late}");
     faults.few(&[
-        ("lost_or_late <= late", 349),
+        // At the requester's end, but for eleven: each NAK counts there, and one late packet may draw several.
+        ("lost_or_late <= late", 348),
         ("reordered <= late", 51),
         ("restarts_elsewhere", 1),
-        ("recovery", 12),
     ]);
 }
 

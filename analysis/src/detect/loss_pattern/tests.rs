@@ -1,7 +1,7 @@
-use super::super::kit::Ways;
 use super::super::kit::cases::{self, END, episode};
 use super::*;
-use crate::report::{FlowReport, FrameRef};
+use crate::report::paths::mixed;
+use crate::report::{FlowReport, FrameRef, RequestsReport};
 use crate::story::StoryReport;
 use crate::story::report::{Cause, EpisodeReport, Kind};
 use crate::taps::{RowReport, Told};
@@ -21,12 +21,12 @@ fn lossy(src: &str, times: &[u64], packets: u64) -> FlowReport {
 
 /// What is said of these flows, of which other taps tell this; `capable`: the traffic takes part in ECN.
 fn judged(flows: Vec<FlowReport>, told: Option<&Told>, capable: bool) -> Vec<Finding> {
-    let mut ways = Ways::default();
+    let mut survey = Survey::default();
     for flow in flows {
-        cases::case(&[flow], END, &[told.cloned()], |case| ways.add(case));
+        cases::case(&[flow], END, &[told.cloned()], |case| survey.add(case));
     }
-    let found = |(host, way): (&str, Way)| Pattern::of(&way).and_then(|p| p.finding(host, capable));
-    ways.each().filter_map(found).collect()
+    let found = |(host, way)| Pattern::of(way).and_then(|p| p.finding(host, capable));
+    survey.ways.each().filter_map(found).collect()
 }
 
 fn told(flows: Vec<FlowReport>) -> Vec<(&'static str, String)> {
@@ -138,4 +138,95 @@ fn several_taps_tell_what_was_lost() {
     // What was lost before all of them is seen by the first one alone.
     let outside = Told { requests: 0, behind: true, ..Told::default() };
     assert_eq!(judged(vec![lossy("10.9.1.1", &FAR_APART, 1)], Some(&outside), true).len(), 1);
+}
+
+/// The same flow, of whose losses only those before this time are kept.
+fn cut(mut flow: FlowReport, until_ns: u64) -> FlowReport {
+    let story = flow.story.as_mut().unwrap();
+    story.lost_before_tap = story.episodes.iter().map(|e| e.packets).sum();
+    let all = story.episodes.len();
+    story.episodes.retain(|e| e.first_ns < until_ns);
+    story.more_episodes = (all - story.episodes.len()) as u64;
+    story.listed_until_ns = (story.more_episodes != 0).then_some(until_ns);
+    flow
+}
+
+fn at_least(code: &'static str, packets: u64) -> Vec<(&'static str, String)> {
+    found(code, packets).into_iter().map(|(code, title)| (code, format!("at least {title}"))).collect()
+}
+
+/// In a second, 80 moments of loss without a pattern.
+fn scattered(salt: u64) -> Vec<u64> {
+    let mut times: Vec<u64> = (0..80).map(|n| mixed(salt << 32 | n) % cases::LAST).collect();
+    times.sort_unstable();
+    times
+}
+
+#[test]
+fn of_losses_that_are_not_all_kept_the_time_of_those_is_judged() {
+    let all = lossy("10.9.1.1", &scattered(0), 1);
+    assert_eq!(told(vec![cut(all.clone(), u64::MAX)]), found("RT016", 80));
+    // The first eighth of a second holds some ten of them.
+    let kept = scattered(0).iter().filter(|&&at| at < 125 * MS).count() as u64;
+    let parts = judged(vec![cut(all.clone(), 125 * MS)], None, true);
+    assert_eq!(parts.iter().map(|f| (f.code, f.title.clone())).collect::<Vec<_>>(), at_least("RT016", kept));
+    let evidence = &parts[0].evidence.0;
+    for figure in [("requests", 125), ("judged_ns", 125 * MS), ("lasted_ns", 1_000 * MS)] {
+        assert!(evidence.contains(&(figure.0, figure.1.into())), "{evidence:?}");
+    }
+    // What is kept of others is judged no longer.
+    let other = lossy("10.9.3.1", &scattered(1), 1);
+    assert_eq!(told(vec![cut(all, 125 * MS), cut(other, u64::MAX)]).len(), 1);
+}
+
+#[test]
+fn spread_losses_that_are_not_all_kept_are_no_congestion() {
+    // Of two senders, 1 in 12 lost, with marks for another reason.
+    let both = |until| {
+        let flows = [("10.9.1.1", 0), ("10.9.3.1", 1)];
+        flows.map(|(src, salt)| cut(FlowReport { ce: 99, ..lossy(src, &scattered(salt), 1) }, until)).to_vec()
+    };
+    for until in [60 * MS, 125 * MS, 250 * MS, u64::MAX] {
+        let found = told(both(until));
+        assert!(found.iter().all(|f| f.0 != "RT017"), "{until} {found:?}");
+    }
+    // Where a third of all packets is lost, neighbours come by chance in the time that is kept, too.
+    let times: Vec<u64> = (0..200).map(|n| n * 5 * MS + 1).collect();
+    let mut dense = lossy("10.9.1.1", &times, 2);
+    (dense.ce, dense.requests.packets) = (99, 800);
+    assert!(told(vec![cut(dense.clone(), 40 * MS)]).is_empty());
+    assert!(told(vec![dense]).is_empty());
+}
+
+#[test]
+fn bursts_that_are_not_all_kept_are_congestion() {
+    let times: Vec<u64> = (0..100).map(|n| n * 10 * MS + 1).collect();
+    let bursts = FlowReport { ce: 99, ..lossy("10.9.1.1", &times, 6) };
+    let bursts = FlowReport { requests: RequestsReport { packets: 100_000, ..bursts.requests }, ..bursts };
+    assert_eq!(told(vec![cut(bursts, 80 * MS)]), at_least("RT017", 48));
+}
+
+#[test]
+fn of_more_moments_than_are_kept_the_first_are_judged() {
+    // The flows of a host come in any order: those of the second half first.
+    let half = |src, from: u64| {
+        let times: Vec<u64> = (0..5_000).map(|n| (from + n) * 100_000).collect();
+        let mut flow = lossy(src, &times, 1);
+        flow.requests.packets = 1_000_000;
+        flow
+    };
+    let found = judged(vec![half("10.9.3.1", 5_000), half("10.9.1.1", 0)], None, true);
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].title, "at least 4,096 packets lost towards 10.9.2.1 are spread like damage");
+    assert_eq!((found[0].first_ns, found[0].last_ns), (0, 409_500_000));
+}
+
+#[test]
+fn rows_that_are_not_all_kept_are_no_whole() {
+    let row = |at: &u64| RowReport { at_ns: *at, packets: 1, frame: FrameRef::Place(at / MS) };
+    let rows: Vec<RowReport> = scattered(0).iter().filter(|&&at| at < 125 * MS).map(row).collect();
+    let kept = rows.len() as u64;
+    let part = Told { requests: 80, here: 80, behind: true, rows, rows_until: Some(125 * MS), ..Told::default() };
+    let seen = judged(vec![lossy("10.9.1.1", &[], 1)], Some(&part), true);
+    assert_eq!(seen.iter().map(|f| (f.code, f.title.clone())).collect::<Vec<_>>(), at_least("RT016", kept));
 }

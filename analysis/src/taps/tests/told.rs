@@ -81,3 +81,45 @@ fn what_the_other_capture_does_not_cover_is_not_settled() {
     assert!(!told.is_whole() && !told.covers(BEGIN, BEGIN + 1_000));
     assert!(told.covers(BEGIN + 500_000_000, BEGIN + 990_000_000));
 }
+
+#[test]
+fn of_three_taps_a_loss_is_told_by_the_one_right_before_it() {
+    // From A's end over a switch to B's end: 3 is lost on the first link, 7 on the second.
+    let mut matcher = Matcher::new(3, 1 << 20);
+    let mut places = [0; 3];
+    for n in 0..20u32 {
+        for tap in 0..3u64 {
+            if n == 3 && tap >= 1 || n == 7 && tap == 2 {
+                continue;
+            }
+            places[tap as usize] += 1;
+            let frame = FrameNo::new(tap as u16, places[tap as usize]);
+            let at = Nanos(BEGIN + u64::from(n) * 10_000 + tap * WAY);
+            let facts = Facts { ttl: 64 - tap as u8, ..request(n, 0).facts };
+            matcher.packet(tap as usize, &Packet { frame, at, facts, ..Packet::default() });
+        }
+    }
+    let between = matcher.finish(&["a", "b", "c"].map(str::to_owned));
+    let rows = |tap| told(&between, tap).unwrap().rows.iter().map(|row| row.frame.clone()).collect::<Vec<_>>();
+    let frames = |names: &[&str]| names.iter().map(|&name| FrameRef::In(name.into())).collect::<Vec<_>>();
+    assert_eq!([rows(0), rows(1), rows(2)], [frames(&["a:4"]), frames(&["b:7"]), frames(&[])]);
+    let first = told(&between, 0).unwrap();
+    assert_eq!((first.requests, first.here, first.first), (2, 1, frames(&["a:4"])));
+}
+
+#[test]
+fn rows_beyond_those_that_are_kept_are_known_to_be_missing() {
+    let mut lab = Lab::new();
+    for n in 0..1_000u32 {
+        let sent = request(n, u64::from(n) * 2_000);
+        lab.seen(0, sent, 0);
+        if n == 0 || n % 3 != 0 || n == 999 {
+            lab.seen(1, sent, 0);
+        }
+    }
+    let told = told(&lab.between(), 0).unwrap();
+    // Every third one from 3 to 996, and the first 256 rows.
+    assert_eq!((told.here, told.rows.len()), (332, 256));
+    assert!(told.rows.iter().all(|row| row.packets == 1));
+    assert_eq!(told.rows_until, Some(BEGIN + 257 * 3 * 2_000_000));
+}
