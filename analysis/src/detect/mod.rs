@@ -210,7 +210,7 @@ pub struct Findings {
     pub more: Vec<(&'static str, u64)>,
     /// How well the traffic of the whole capture can spread over links.
     pub paths: Option<PathsReport>,
-    /// Codes of what is about no single connection, where some are chosen: it is left out.
+    /// Codes of warnings and worse about no single connection, which are left out where some are chosen.
     pub of_all: BTreeSet<&'static str>,
 }
 
@@ -250,7 +250,9 @@ pub(crate) fn findings(ledger: &Ledger<'_>, chosen: Option<&Chosen<'_>>, beside:
     let mut of_all = BTreeSet::new();
     let mut keep_chosen = |finding: Finding| match finding.connection {
         None if chosen.is_some() => {
-            of_all.insert(finding.code);
+            if finding.severity != Severity::Info {
+                of_all.insert(finding.code);
+            }
         }
         Some(id) if left_out.contains(&id) => {}
         _ => keep(finding),

@@ -24,8 +24,8 @@
 //!
 //! # What to do next
 //! Find what was lost or late: RT001, RT009 and RT010 of the same flow say what they know. A timeout instead of a NAK
-//! means that the last packet of a burst, the only answer, or the NAK was lost; or the requester did not heed it. Every sending of one request, in tshark, with
-//! the queue pair and a PSN of the finding's episodes:
+//! means that the last packet of a burst, the only answer, or the NAK was lost; or the requester did not heed it. Every
+//! sending of one request, in tshark, with the queue pair and a PSN of the finding's episodes:
 //!
 //! ```text
 //! infiniband.bth.destqp == 0x1c && infiniband.bth.psn == 1118485

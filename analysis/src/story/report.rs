@@ -224,8 +224,8 @@ pub struct StoryReport {
     /// Retries of the last request that no answer came for by the end of the capture: it was sent once more than that.
     /// 0 where it was answered or sent once.
     pub unanswered_tries: u32,
-    /// When the oldest request was sent that asks for an answer and had none by the end of the capture; `None` where all
-    /// had one, or no answer was seen at all.
+    /// When the oldest request was sent that asks for an answer and had none by the end of the capture; `None` where
+    /// all had one, or no answer was seen at all.
     pub unanswered_since_ns: Option<u64>,
     /// Sequence errors sent again for a hole that was open already (IBTA 9.7.5.2: one NAK a hole).
     pub naks_repeated: u64,

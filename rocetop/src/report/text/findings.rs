@@ -55,7 +55,8 @@ pub(super) fn write<W: Write>(
     if !found.of_all.is_empty() {
         let codes: Vec<&str> = found.of_all.iter().copied().collect();
         page.gap()?;
-        let note = format!("Of no connection alone, and told where none is chosen: {}.", codes.join(", "));
+        let codes = codes.join(", ");
+        let note = format!("Also found, about no single connection: {codes}. Without a selection the report tells.");
         page.words(DIM, "", &note)?;
     }
     let hidden = found.list.len().saturating_sub(most) as u64;
