@@ -55,6 +55,9 @@ const RETRIES: u64 = 7;
 /// A timeout that is so many times the longest round trip can be shorter (chosen: a power of two below it still is
 /// several times that).
 const AMPLE: u64 = 8;
+/// Round trips measured for each timeout, from which on the longest is believed (chosen): what waited longest was sent
+/// again, and is not measured (Karn's rule).
+const TRIPS: u64 = 8;
 
 fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
     for (flow, _, story) in case.stories() {
@@ -134,12 +137,19 @@ fn shorter(story: &StoryReport, early: bool, stalls: u64, least_ns: Option<u64>)
             " Do not shorten the timeout: up to {in_a_row} ran out in a row, and a queue pair has {RETRIES} retries at \
              most."
         ),
-        Some(least) if story.near == Near::Src && trip != 0 && least >= trip.saturating_mul(AMPLE) => format!(
-            " A shorter timeout would cost less per loss: the requests waited for {} at least, and the longest round \
+        Some(least)
+            if story.near == Near::Src
+                && trip != 0
+                && story.rtt_ns.count >= TRIPS * story.timeouts
+                && least >= trip.saturating_mul(AMPLE) =>
+        {
+            format!(
+                " A shorter timeout would cost less per loss: the requests waited for {} at least, and the longest round \
              trip took {}.",
-            time(least),
-            time(trip)
-        ),
+                time(least),
+                time(trip)
+            )
+        }
         _ => String::new(),
     }
 }
@@ -198,6 +208,7 @@ mod tests {
         let advice = |story| cases::one(&RULE, &cases::flows(story, 0)).advice;
         assert_eq!(advice(StoryReport { rtt_ns: trip(17_000_000), ..alone.clone() }), plain);
         assert_eq!(advice(StoryReport { near: Near::Dst, ..alone.clone() }), plain);
+        assert_eq!(advice(StoryReport { rtt_ns: Spread { count: 7, ..trip(16_000_000) }, ..alone.clone() }), plain);
         alone.episodes.push(episode(Kind::EarlyTimeout, Some(Cause::Timeout), 9_000, &[8]));
         alone.timeouts = 2;
         assert_eq!(advice(alone), format!("{plain} Do not shorten the timeout: it ran out too early as well (RT011)."));
