@@ -77,6 +77,7 @@ fn stories() {
     check("story_ack_loss", &["analyze", "--flow", "0", "07c_write_ackloss10pct.e1.pcap.gz"]);
     check("story_rnr", &["analyze", "--flow", "0", "10a_rnr.e1.pcap"]);
     check("story_dead_peer", &["analyze", "--flow", "1", "11c_deadpeer.e1.pcap"]);
+    check("story_loss", &["analyze", "--flow", "2", "07e_send_loss2pct_q4.e2.pcap"]);
     check("story_datagrams", &["analyze", "--flow", "0", "03b_send_ud.e1.pcap"]);
 }
 

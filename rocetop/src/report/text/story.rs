@@ -142,6 +142,9 @@ fn standpoint<W: Write>(page: &mut Page<'_, W>, side: &Side<'_>) -> io::Result<(
     page.words(PLAIN, "", &text)
 }
 
+/// Entries before a run of repeats among which is what it mended (chosen: few things happen at once).
+const AROUND: usize = 4;
+
 /// The same thing, happening one or several times in a row to the same PSNs.
 struct Entry<'a> {
     side: &'a Side<'a>,
@@ -150,6 +153,8 @@ struct Entry<'a> {
     times: u64,
     packets: u64,
     repeats: u64,
+    /// These are told already, with what they mended.
+    told: bool,
     took: u64,
     frames: Vec<&'a FrameRef>,
 }
@@ -165,14 +170,22 @@ impl<'a> Entry<'a> {
             match entries.last_mut() {
                 Some(last) if last.is_like(episode, side) => last.add(episode),
                 _ => {
+                    let told = entries.iter().rev().take(AROUND).any(|e| e.mended_by(episode, side));
                     let frames = Vec::new();
-                    let mut entry = Self { side, episode, times: 0, packets: 0, repeats: 0, took: 0, frames };
+                    let mut entry = Self { side, episode, times: 0, packets: 0, repeats: 0, told, took: 0, frames };
                     entry.add(episode);
                     entries.push(entry);
                 }
             }
         }
         entries
+    }
+
+    /// Whether the repeats of the other one are those that mended this: where it ends, they begin.
+    fn mended_by(&self, other: &EpisodeReport, side: &Side<'_>) -> bool {
+        let e = self.episode;
+        let begins = e.frames.last().is_some_and(|frame| other.frames.first() == Some(frame));
+        self.side.flow.id == side.flow.id && e.cause == other.cause && e.repeats == other.repeats && begins
     }
 
     fn is_like(&self, other: &EpisodeReport, side: &Side<'_>) -> bool {
@@ -198,7 +211,8 @@ impl<'a> Entry<'a> {
             figures.push(counted(self.packets, "packet"));
         }
         if self.repeats != 0 {
-            figures.push(format!("{} sent again", count(self.repeats)));
+            let which = if self.told { "the same " } else { "" };
+            figures.push(format!("{which}{} sent again", count(self.repeats)));
         }
         if self.took != 0 {
             let verb = if self.episode.kind == Kind::Rnr { "waited" } else { "took" };
