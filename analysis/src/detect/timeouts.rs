@@ -131,25 +131,19 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
 fn shorter(story: &StoryReport, early: bool, stalls: u64, least_ns: Option<u64>) -> String {
     let in_a_row = story.timeouts.saturating_sub(stalls) + 1;
     let trip = story.rtt_ns.max;
+    let is_known = story.near == Near::Src && trip != 0 && story.rtt_ns.count >= TRIPS * story.timeouts;
     match least_ns {
         _ if early => " Do not shorten the timeout: it ran out too early as well (RT011).".to_owned(),
         _ if in_a_row > 1 && stalls != 0 && story.more_episodes == 0 && story.unanswered_tries == 0 => format!(
             " Do not shorten the timeout: up to {in_a_row} ran out in a row, and a queue pair has {RETRIES} retries at \
              most."
         ),
-        Some(least)
-            if story.near == Near::Src
-                && trip != 0
-                && story.rtt_ns.count >= TRIPS * story.timeouts
-                && least >= trip.saturating_mul(AMPLE) =>
-        {
-            format!(
-                " A shorter timeout would cost less per loss: the requests waited for {} at least, and the longest round \
+        Some(least) if is_known && least >= trip.saturating_mul(AMPLE) => format!(
+            " A shorter timeout would cost less per loss: the requests waited for {} at least, and the longest round \
              trip took {}.",
-                time(least),
-                time(trip)
-            )
-        }
+            time(least),
+            time(trip)
+        ),
         _ => String::new(),
     }
 }
