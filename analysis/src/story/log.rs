@@ -131,8 +131,8 @@ pub(crate) struct Place(u32);
 pub(crate) struct Log {
     kept: Vec<Episode>,
     more: u32,
-    /// When the first of those began that were not kept.
-    until: Option<Nanos>,
+    /// When the first of those began that were not kept, if any was not.
+    until: Nanos,
 }
 
 impl Log {
@@ -140,8 +140,8 @@ impl Log {
     pub(crate) fn add(&mut self, episode: Episode, room: &mut u32) -> Option<Place> {
         if self.kept.len() >= OWN {
             if *room == 0 {
+                self.until = self.until().map_or(episode.first, |until| until.min(episode.first));
                 self.more = self.more.saturating_add(1);
-                self.until = Some(self.until.map_or(episode.first, |until| until.min(episode.first)));
                 return None;
             }
             *room -= 1;
@@ -175,7 +175,7 @@ impl Log {
 
     /// Before this, all episodes that began are kept; `None` where all are.
     pub(crate) fn until(&self) -> Option<Nanos> {
-        self.until
+        (self.more != 0).then_some(self.until)
     }
 
     /// The episode that ended last, if it was kept.

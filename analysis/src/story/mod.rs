@@ -90,7 +90,7 @@ const KNOWN: u8 = 4;
 
 /// Requests remembered by what they were (chosen: those of another life that sends as many messages as the one before
 /// come to its last ones before anything else tells).
-const LATEST: usize = 8;
+const LATEST: usize = 4;
 
 /// What the stories of an engine share.
 pub(crate) struct Telling<'a> {
