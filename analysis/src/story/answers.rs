@@ -125,7 +125,9 @@ impl Story {
     fn ack(&mut self, psn: Psn, mark: Mark, next: Psn, telling: &mut Telling<'_>) {
         if psn - next >= 0 {
             // About a request that was never seen here.
-            self.known = if self.known < KNOWN { 0 } else { KNOWN };
+            if !self.knows_its_start() {
+                self.known = 0;
+            }
             return;
         }
         let calm = self.trouble.is_none();

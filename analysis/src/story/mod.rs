@@ -349,10 +349,12 @@ impl Story {
     /// busy capture misses are single packets), this is where they begin.
     #[cold]
     pub(crate) fn counts_from(&mut self, messages: u64) {
+        if self.acked.is_none_or(|acked| acked - self.start < 0) {
+            return;
+        }
         let Some((msn, out)) = self.msn().zip(self.latency.messages_out()) else { return };
         let missing = self.holes.iter().filter(|h| h.acked).count() as u64;
-        let about_these = self.acked.is_some_and(|acked| acked - self.start >= 0);
-        if about_these && u64::from(msn.get()) <= messages.saturating_sub(out) + missing {
+        if u64::from(msn.get()) <= messages.saturating_sub(out) + missing {
             self.known = KNOWN;
             self.holes.iter_mut().for_each(|h| h.early = false);
         }

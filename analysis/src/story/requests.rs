@@ -6,7 +6,7 @@ use super::hole::{Fate, Hole};
 use super::log::Mark;
 use super::report::{Cause, Kind};
 use super::run::{Asked, End, Shows};
-use super::{Ahead, Episode, KNOWN, LEAST_TIMER, NO_TIMER, Request, Sight, Story, Telling};
+use super::{Ahead, Episode, LEAST_TIMER, NO_TIMER, Request, Sight, Story, Telling};
 
 impl Story {
     /// A request of the flow, after the first.
@@ -58,7 +58,7 @@ impl Story {
                 self.latency.stretch(self.top - 1, psn - skipped - 1);
                 if skipped != 0 {
                     let mut hole = Hole::new(psn - skipped, skipped, mark, false);
-                    hole.early = self.known < KNOWN;
+                    hole.early = !self.knows_its_start();
                     self.holes.push_back(hole);
                 }
             }

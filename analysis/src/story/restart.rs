@@ -19,8 +19,7 @@ impl Story {
             self.leave(End::Back { further: psn - self.trouble.run.next > 0 });
         }
         let again = self.trouble.run.open && self.trouble.run.start == psn;
-        let second = request.stamp.psn + 1;
-        let mut run = Run { start: psn, second, next: second, begun: mark, latest: mark, ..Run::default() };
+        let mut run = Run::beginning(psn, request.stamp.psn + 1, mark);
         (run.upto, run.came) = (self.top, request.span());
         (run.timed, run.atomic) = (self.quiet(mark.at) >= SHORTEST_TIMER, request.atomic);
         run.waited = self.latency.waited(psn, mark.at);
@@ -48,20 +47,10 @@ impl Story {
     /// A packet from before the first one seen: a sender that goes back to what had passed before the capture began, or
     /// a late packet. What asked for it was before as well; what it comes to may be sent again, or late.
     pub(super) fn go_before(&mut self, request: &Request, telling: &mut Telling<'_>) -> Fate {
-        let Request { mark, psn, .. } = *request;
-        let second = request.stamp.psn + 1;
+        let run = Run::beginning(request.psn, request.stamp.psn + 1, request.mark);
         self.leave(End::Back { further: false });
         self.end_run(telling);
-        self.trouble.run = Run {
-            start: psn,
-            second,
-            next: second,
-            begun: mark,
-            latest: mark,
-            patient: true,
-            sending: true,
-            ..Run::default()
-        };
+        self.trouble.run = Run { patient: true, sending: true, ..run };
         self.trouble.run.fate()
     }
 

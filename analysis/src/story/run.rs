@@ -107,6 +107,11 @@ pub(crate) struct Asked {
 }
 
 impl Run {
+    /// With its first packet, behind which `second` comes.
+    pub(crate) fn beginning(start: Psn, second: Psn, mark: Mark) -> Self {
+        Self { start, second, next: second, begun: mark, latest: mark, ..Self::default() }
+    }
+
     /// What a skipped PSN is that comes in it.
     pub(crate) fn fate(&self) -> Fate {
         match self.asked_for {
