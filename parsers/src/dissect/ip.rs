@@ -1,6 +1,6 @@
 //! The walker's way through IPv4, IPv6 and UDP.
 
-use super::{Walked, base, tunnel};
+use super::{Carried, base, tunnel};
 use crate::addr::Addr;
 use crate::cut::{Cut, Layer};
 use crate::facts::{Class, Facts, Flags};
@@ -20,20 +20,30 @@ struct Extent {
 }
 
 /// A packet whose version nibble alone tells.
-pub(super) fn either<const DEPTH: usize, W: Window + ?Sized>(frame: &W, at: usize, facts: &mut Facts) -> Walked {
+pub(super) fn either<const DEPTH: usize, W: Window + ?Sized>(
+    frame: &W,
+    at: usize,
+    facts: &mut Facts,
+    carried: &mut Carried,
+) -> Result<(), Cut> {
     let [first]: [u8; 1] = frame.header(at, Layer::Ipv4)?;
     match first >> 4 {
-        4 => v4::<DEPTH, W>(frame, at, facts),
-        6 => v6::<DEPTH, W>(frame, at, facts),
-        _ => Ok(None),
+        4 => v4::<DEPTH, W>(frame, at, facts, carried),
+        6 => v6::<DEPTH, W>(frame, at, facts, carried),
+        _ => Ok(()),
     }
 }
 
 #[inline(always)]
-pub(super) fn v4<const DEPTH: usize, W: Window + ?Sized>(frame: &W, at: usize, facts: &mut Facts) -> Walked {
+pub(super) fn v4<const DEPTH: usize, W: Window + ?Sized>(
+    frame: &W,
+    at: usize,
+    facts: &mut Facts,
+    carried: &mut Carried,
+) -> Result<(), Cut> {
     let ip = Ipv4::load(frame, at)?;
     if ip.version() != 4 {
-        return Ok(None);
+        return Ok(());
     }
     let total = usize::from(ip.total_len());
     let extent = Extent { end: if total == 0 { frame.len() } else { at + total }, open: total == 0 };
@@ -44,16 +54,21 @@ pub(super) fn v4<const DEPTH: usize, W: Window + ?Sized>(frame: &W, at: usize, f
     facts.l3 = at as u16;
     facts.end = extent.end as u32;
     if ip.is_fragment() {
-        return Ok(None);
+        return Ok(());
     }
-    payload::<DEPTH, W>(frame, ip.protocol(), at + ip.header_len(), extent, facts)
+    payload::<DEPTH, W>(frame, ip.protocol(), at + ip.header_len(), extent, facts, carried)
 }
 
 #[inline(always)]
-pub(super) fn v6<const DEPTH: usize, W: Window + ?Sized>(frame: &W, at: usize, facts: &mut Facts) -> Walked {
+pub(super) fn v6<const DEPTH: usize, W: Window + ?Sized>(
+    frame: &W,
+    at: usize,
+    facts: &mut Facts,
+    carried: &mut Carried,
+) -> Result<(), Cut> {
     let ip = Ipv6::load(frame, at)?;
     if ip.version() != 6 {
-        return Ok(None);
+        return Ok(());
     }
     let len = usize::from(ip.payload_len());
     // A packet of a header alone says NONE (RFC 8200 4.7); otherwise 0 leaves the length to a jumbo option (RFC 2675)
@@ -70,11 +85,11 @@ pub(super) fn v6<const DEPTH: usize, W: Window + ?Sized>(frame: &W, at: usize, f
     let (next, at) = match ip.next() {
         next if Extension::follows(next) => match extensions(frame, next, at + Ipv6::LEN, extent)? {
             Some(found) => found,
-            None => return Ok(None),
+            None => return Ok(()),
         },
         next => (next, at + Ipv6::LEN),
     };
-    payload::<DEPTH, W>(frame, next, at, extent, facts)
+    payload::<DEPTH, W>(frame, next, at, extent, facts, carried)
 }
 
 /// Steps over extension headers; `None` for a fragment, or when there are more than are looked at.
@@ -112,19 +127,26 @@ fn payload<const DEPTH: usize, W: Window + ?Sized>(
     at: usize,
     extent: Extent,
     facts: &mut Facts,
-) -> Walked {
+    carried: &mut Carried,
+) -> Result<(), Cut> {
     match protocol {
-        Protocol::UDP => udp::<DEPTH, W>(frame, at, extent, facts),
-        Protocol::GRE if DEPTH > 0 => tunnel::gre(frame, at, extent.end),
+        Protocol::UDP => udp::<DEPTH, W>(frame, at, extent, facts, carried),
+        Protocol::GRE if DEPTH > 0 => tunnel::gre(frame, at, extent.end, carried),
         other => {
             facts.protocol = other.0;
-            Ok(None)
+            Ok(())
         }
     }
 }
 
 #[inline(always)]
-fn udp<const DEPTH: usize, W: Window + ?Sized>(frame: &W, at: usize, extent: Extent, facts: &mut Facts) -> Walked {
+fn udp<const DEPTH: usize, W: Window + ?Sized>(
+    frame: &W,
+    at: usize,
+    extent: Extent,
+    facts: &mut Facts,
+    carried: &mut Carried,
+) -> Result<(), Cut> {
     let room = extent.end.saturating_sub(at);
     if room < Udp::LEN {
         return Err(Cut::new(Layer::Udp, at, Udp::LEN, room));
@@ -140,11 +162,11 @@ fn udp<const DEPTH: usize, W: Window + ?Sized>(frame: &W, at: usize, extent: Ext
     // Annex A17.4.5: the destination port alone decides; a source port can be anything.
     match udp.dst_port() {
         port::ROCE_V2 => base(frame, at, end, Class::RoceV2, facts),
-        port::VXLAN | port::VXLAN_LINUX if DEPTH > 0 => tunnel::vxlan(frame, at, end),
-        port::GENEVE if DEPTH > 0 => tunnel::geneve(frame, at, end),
+        port::VXLAN | port::VXLAN_LINUX if DEPTH > 0 => tunnel::vxlan(frame, at, end, carried),
+        port::GENEVE if DEPTH > 0 => tunnel::geneve(frame, at, end, carried),
         _ => {
             facts.protocol = Protocol::UDP.0;
-            Ok(None)
+            Ok(())
         }
     }
 }

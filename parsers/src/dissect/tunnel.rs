@@ -1,6 +1,6 @@
 //! The walker's way into tunnels: not compiled for the kernel, which sees no mirrors.
 
-use super::{Inner, Next, Walked, close, packet};
+use super::{Carried, Inner, Next, close, packet};
 use crate::cut::{Cut, Layer};
 use crate::facts::{Class, Facts, Flags, Tunnel};
 use crate::link::ethernet::EtherType;
@@ -63,7 +63,8 @@ pub(super) fn walk<const DEPTH: usize, W: Window + ?Sized>(
         }
         end = end.min(inner.end);
         let within = Within { frame, end };
-        next = packet::<DEPTH, _>(&within, inner.next, inner.at, &mut facts)?;
+        next = None;
+        packet::<DEPTH, _>(&within, inner.next, inner.at, &mut facts, &mut next)?;
         close(&within, &mut facts);
         if facts.is_rdma() {
             *found = facts;
@@ -81,15 +82,16 @@ pub(super) fn walk<const DEPTH: usize, W: Window + ?Sized>(
 /// The label stack at `at`. What is below it says so by its first nibble only (RFC 4928 3): 4 and 6 are IP, 0 is a
 /// control word and, as a guess, Ethernet behind it.
 #[inline(never)]
-pub(super) fn mpls<W: Window + ?Sized>(frame: &W, at: usize) -> Walked {
-    let Some(at) = Mpls::below(frame, at)? else { return Ok(None) };
+pub(super) fn mpls<W: Window + ?Sized>(frame: &W, at: usize, carried: &mut Carried) -> Result<(), Cut> {
+    let Some(at) = Mpls::below(frame, at)? else { return Ok(()) };
     let [first]: [u8; 1] = frame.header(at, Layer::Mpls)?;
     let (next, at) = match first >> 4 {
         4 | 6 => (Next::Ip, at),
         0 => (Next::Ethernet, at + CONTROL_WORD),
-        _ => return Ok(None),
+        _ => return Ok(()),
     };
-    Ok(Some(Inner { tunnel: Tunnel::Mpls, next, at, end: frame.len() }))
+    *carried = Some(Inner { tunnel: Tunnel::Mpls, next, at, end: frame.len() });
+    Ok(())
 }
 
 /// Whether a packet that ends at `end` has room for a tunnel header of `len` bytes at `at`: one that has not carries
@@ -99,13 +101,13 @@ fn fits(at: usize, len: usize, end: usize) -> bool {
 }
 
 #[inline(never)]
-pub(super) fn gre<W: Window + ?Sized>(frame: &W, at: usize, end: usize) -> Walked {
+pub(super) fn gre<W: Window + ?Sized>(frame: &W, at: usize, end: usize, carried: &mut Carried) -> Result<(), Cut> {
     if !fits(at, Gre::LEN, end) {
-        return Ok(None);
+        return Ok(());
     }
     let gre = Gre::load(frame, at)?;
     if gre.version() != 0 || gre.has_routing() {
-        return Ok(None);
+        return Ok(());
     }
     let at = at + gre.header_len();
     let (tunnel, next, at) = match gre.protocol() {
@@ -114,7 +116,7 @@ pub(super) fn gre<W: Window + ?Sized>(frame: &W, at: usize, end: usize) -> Walke
         EtherType::ERSPAN2 if fits(at, Erspan::LEN2, end) => {
             let erspan = Erspan::load2(frame, at)?;
             if erspan.version() != 1 {
-                return Ok(None);
+                return Ok(());
             }
             (Tunnel::Erspan2, Next::Ethernet, at + erspan.header_len())
         }
@@ -123,7 +125,7 @@ pub(super) fn gre<W: Window + ?Sized>(frame: &W, at: usize, end: usize) -> Walke
             let next = match (erspan.version(), erspan.frame_type()) {
                 (2, 0) => Next::Ethernet,
                 (2, 2) => Next::Ip,
-                _ => return Ok(None),
+                _ => return Ok(()),
             };
             (Tunnel::Erspan3, next, at + erspan.header_len())
         }
@@ -131,32 +133,35 @@ pub(super) fn gre<W: Window + ?Sized>(frame: &W, at: usize, end: usize) -> Walke
         other @ (EtherType::IPV4 | EtherType::IPV6 | EtherType::MPLS | EtherType::MPLS_UPSTREAM) => {
             (Tunnel::Gre, Next::Typed(other), at)
         }
-        _ => return Ok(None),
+        _ => return Ok(()),
     };
-    Ok(Some(Inner { tunnel, next, at, end }))
+    *carried = Some(Inner { tunnel, next, at, end });
+    Ok(())
 }
 
 #[inline(never)]
-pub(super) fn vxlan<W: Window + ?Sized>(frame: &W, at: usize, end: usize) -> Walked {
+pub(super) fn vxlan<W: Window + ?Sized>(frame: &W, at: usize, end: usize, carried: &mut Carried) -> Result<(), Cut> {
     if !fits(at, Vxlan::LEN, end) || !Vxlan::load(frame, at)?.valid() {
-        return Ok(None);
+        return Ok(());
     }
-    Ok(Some(Inner { tunnel: Tunnel::Vxlan, next: Next::Ethernet, at: at + Vxlan::LEN, end }))
+    *carried = Some(Inner { tunnel: Tunnel::Vxlan, next: Next::Ethernet, at: at + Vxlan::LEN, end });
+    Ok(())
 }
 
 #[inline(never)]
-pub(super) fn geneve<W: Window + ?Sized>(frame: &W, at: usize, end: usize) -> Walked {
+pub(super) fn geneve<W: Window + ?Sized>(frame: &W, at: usize, end: usize, carried: &mut Carried) -> Result<(), Cut> {
     if !fits(at, Geneve::LEN, end) {
-        return Ok(None);
+        return Ok(());
     }
     let geneve = Geneve::load(frame, at)?;
     if geneve.version() != 0 || geneve.control() {
-        return Ok(None);
+        return Ok(());
     }
     let next = match geneve.protocol() {
         EtherType::BRIDGED => Next::Ethernet,
         other @ (EtherType::IPV4 | EtherType::IPV6 | EtherType::MPLS) => Next::Typed(other),
-        _ => return Ok(None),
+        _ => return Ok(()),
     };
-    Ok(Some(Inner { tunnel: Tunnel::Geneve, next, at: at + geneve.header_len(), end }))
+    *carried = Some(Inner { tunnel: Tunnel::Geneve, next, at: at + geneve.header_len(), end });
+    Ok(())
 }
