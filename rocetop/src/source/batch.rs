@@ -72,7 +72,7 @@ impl Batch {
     }
 
     /// Adds a frame whose bytes lie at that spot.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, frame: &Frame<'_>, spot: Spot<'_>) {
         let (chunk, start) = match spot.chunk {
             Some(chunk) => (self.hold(chunk), spot.at),
