@@ -12,6 +12,7 @@ pub mod engine;
 pub mod event;
 pub mod flow;
 pub mod report;
+mod short;
 pub mod story;
 pub mod taps;
 pub mod totals;

@@ -34,6 +34,11 @@ impl Identity {
     pub(crate) fn opcode(self) -> Opcode {
         Opcode((self.0 >> 56) as u8)
     }
+
+    /// What it was made of beside the opcode and the PSN.
+    pub(crate) fn told(self) -> u32 {
+        self.0 as u32
+    }
 }
 
 impl Identified for Identity {

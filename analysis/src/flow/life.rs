@@ -1,14 +1,15 @@
 //! Where a flow may end: whether a request is that of another queue pair, which has the number now.
 
 use rocetop_parsers::fold::{AHEAD, BACK, numbered};
-use rocetop_parsers::ib::opcode::{Traits, Transport};
+use rocetop_parsers::ib::opcode::{Operation, Traits, Transport};
 use rocetop_parsers::{Nanos, Psn};
 
 use crate::event::Packet;
-use crate::flow::Flow;
 use crate::flow::copies::Identity;
 use crate::flow::headers::Outer;
 use crate::flow::mirror::{Identified, MIRRORED_WITHIN};
+use crate::flow::tell::Opening;
+use crate::flow::{Flow, NONE};
 
 /// A queue pair is not made anew and connected sooner than this: that takes the calls that lead it through its states
 /// (IBTA 10.3.1), and where a CM connects it three messages (IBTA 12.9); chosen, as less than those take.
@@ -25,17 +26,31 @@ impl Flow {
     }
 
     /// Whether such a request may begin another life: after a silence or at the first PSN, behind what was
-    /// acknowledged, or ahead where all was. Returns the MSN that would show it.
-    pub(crate) fn jumps(&self, packet: &Packet) -> Option<Psn> {
+    /// acknowledged, or ahead where all was; and there is an MSN that would show it.
+    pub(crate) fn jumps(&self, packet: &Packet) -> bool {
         let facts = &packet.facts;
         let c = &self.counters;
-        let story = self.story.as_ref()?;
+        let Some(story) = self.story.as_ref().filter(|story| story.msn().is_some()) else { return false };
         // What was never acknowledged is sent again in the same life.
         let behind = facts.psn - c.next_psn < 0 && story.has_acknowledged(facts.psn);
         let jumps = behind || self.all_acked() && facts.psn - c.next_psn > 0;
         let silent = packet.at.since(c.last) >= SILENCE || self.restarts(facts.psn);
-        let begins = c.has_requests() && self.recovers() && !self.orphaned && jumps && silent && self.is_at(packet);
-        story.msn().filter(|_| begins)
+        c.has_requests() && self.recovers() && !self.orphaned && jumps && silent && self.is_at(packet)
+    }
+
+    /// Whether a packet comes from another source port than all before it, after a silence. A queue pair keeps its port
+    /// (Linux computes it when the queue pair is set up: `rdma_get_udp_sport`), unless somebody moves it on purpose to
+    /// another path (rdma-core `mlx5dv_modify_qp_udp_sport`), as after a timeout. So it is no proof, but says which of
+    /// two lives a packet belongs to that fits both.
+    pub(crate) fn leaves_its_port(&self, packet: &Packet) -> bool {
+        let sports = &self.headers.sports;
+        let kept = !sports.more() && matches!(sports.values(), [only] if *only != packet.facts.sport);
+        kept && self.is_at(packet) && packet.at.since(self.counters.last) >= SILENCE
+    }
+
+    /// Whether a PSN lies before the first that was seen: nobody saw it sent for the first time.
+    pub(crate) fn is_before_all(&self, psn: Psn) -> bool {
+        psn - self.counters.first_psn < 0
     }
 
     /// Whether no request waits for an answer.
@@ -62,6 +77,10 @@ impl Flow {
             return false;
         }
         let ahead = facts.psn - c.next_psn;
+        // Where no answers are known to be seen, nothing else will tell.
+        if ahead != 0 && self.peer == NONE && self.leaves_its_port(packet) {
+            return true;
+        }
         if ahead >= 0 {
             return ahead >= if self.ended { 1 } else { AHEAD };
         }
@@ -85,15 +104,26 @@ impl Flow {
         restarts || ahead < -BACK || self.seen.below(facts.psn) > AHEAD.unsigned_abs()
     }
 
-    /// Whether a request has the PSN of another one that is remembered, and another opcode or payload. What is sent
-    /// again is the same request (IBTA 9.7.1, duplicate requests), but for the length that a READ asks for, which is
-    /// no payload: of that the rest may be asked for.
+    /// Whether a request has the PSN of another one that is remembered, and is not that one. What is sent again is the
+    /// same request (IBTA 9.7.1, duplicate requests).
     pub(crate) fn contradicts(&self, packet: &Packet) -> bool {
-        let now = Identity::of(&packet.facts);
+        let facts = &packet.facts;
+        let now = Opening::of(facts, facts.opcode.traits()).identity(facts.psn);
         let first = self.opening.identity(self.counters.first_psn);
-        let known = first.psn() == now.psn() && first != now && !self.may_have_wrapped();
-        let known = known || self.story.as_ref().is_some_and(|story| story.remembers_another(now));
-        known && self.counters.has_requests() && self.is_at(packet)
+        let known = self.story.as_ref().and_then(|story| story.remembered(facts.psn));
+        let known = known.or(Some(first).filter(|first| first.psn() == facts.psn && !self.may_have_wrapped()));
+        let another = known.is_some_and(|known| self.is_another(known, now));
+        another && self.counters.has_requests() && self.is_at(packet)
+    }
+
+    /// Whether `now` cannot be `known` once more. Of a READ a part may be asked for again, and no more than it asked for
+    /// (Linux `duplicate_request`: the same or a subset); and while something of it is missing, up to its end.
+    fn is_another(&self, known: Identity, now: Identity) -> bool {
+        if known.opcode() != now.opcode() || known.opcode().operation() != Operation::READ_REQ {
+            return known != now;
+        }
+        let (known, now) = (known.told(), now.told());
+        known != 0 && now != 0 && (now > known || now < known && self.all_acked())
     }
 
     /// Whether PSNs may have come round to the first one: no payload is smaller than the least path MTU, 256 bytes

@@ -351,11 +351,11 @@ impl Flow {
             peer.acknowledged(&packet.facts, traits);
             // Earlier answers went by when nobody knew whose they were: this one tells no time of what they answered.
             if let Some(story) = peer.story.as_deref_mut().filter(|_| self.answers() > 1) {
-                story.answered_unseen(packet.facts.psn, self.refusals() != 0);
+                story.answered_unseen(packet.facts.psn);
             }
             // The same goes for the other direction, and nothing of it is answered by this packet.
             if let Some(story) = self.story.as_deref_mut().filter(|_| peer.answers() != 0) {
-                story.answered_unseen(self.counters.next_psn, peer.refusals() != 0);
+                story.answered_unseen(self.counters.next_psn);
             }
             if telling.on {
                 self.tell(packet, traits, None, Standing::default(), Double::No, Some(peer), telling);

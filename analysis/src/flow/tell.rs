@@ -10,6 +10,7 @@ use crate::event::{FrameNo, Packet};
 use crate::flow::copies::{Double, Identity};
 use crate::flow::{Flow, message_bytes};
 use crate::report::FrameRef;
+use crate::short::short;
 use crate::story::{
     Answer, Around, Mark, Part, Request, Response, Sight, Stamp, Standing, Story, StoryReport, Telling, hops,
 };
@@ -18,8 +19,8 @@ use crate::story::{
 /// first.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Opening {
-    /// Payload: of a packet, less than 64 KiB.
-    payload: u16,
+    /// Payload, which is less than 64 KiB; of a READ what it asks for, in short, if it says that.
+    size: u16,
     opcode: Opcode,
     bits: u8,
 }
@@ -37,7 +38,8 @@ impl Opening {
         let ack_req = facts.flags.has(Flags::ACK_REQ) && !atomic && !read;
         let sized = !atomic && (!read || facts.flags.has(Flags::EXTENDED));
         let bits = if ack_req { Self::ACK_REQ } else { 0 } | if sized { Self::SIZED } else { 0 };
-        Self { payload: facts.payload as u16, opcode: facts.opcode, bits }
+        let size = if read && sized { short(facts.dma_len) } else { facts.payload as u16 };
+        Self { size, opcode: facts.opcode, bits }
     }
 
     /// As the clock has it, with this PSN as its last.
@@ -51,7 +53,7 @@ impl Opening {
     /// What tells the request, whose PSN was this, from another one.
     #[inline(always)]
     pub(crate) fn identity(self, psn: Psn) -> Identity {
-        Identity::new(self.opcode, psn, u32::from(self.payload))
+        Identity::new(self.opcode, psn, u32::from(self.size))
     }
 
     /// What the request says of its message's size: it moves `bytes`, and full packets carry `mtu`.

@@ -111,10 +111,11 @@ impl Story {
         likely && !run.named && self.answers_no(run, now)
     }
 
-    /// Answers up to `psn` went by unseen; `refused`: some of them asked for repeats.
-    pub(crate) fn answered_unseen(&mut self, psn: Psn, refused: bool) {
+    /// Answers up to `psn` went by unseen: what had been sent again by then may be the answers' doing, or another queue
+    /// pair's first sending, and no timer's.
+    pub(crate) fn answered_unseen(&mut self, psn: Psn) {
         self.latency.forget_before(psn);
-        if refused && !self.trouble.is_none() {
+        if !self.trouble.is_none() {
             self.trouble.unheard = Timers::default();
             self.trouble.run.open &= !std::mem::take(&mut self.trouble.run.unheard);
         }

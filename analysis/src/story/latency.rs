@@ -9,6 +9,7 @@ use rocetop_parsers::{Nanos, Psn};
 use super::histogram::Histogram;
 use super::report::Spread;
 use super::times::Times;
+use crate::short::{long, short};
 
 /// Packets remembered that wait for an answer. Where more are out, only some are measured, chosen by their PSN: of
 /// every age as many, so that a long queue is sampled evenly (chosen: bounds the memory of a flow).
@@ -61,24 +62,19 @@ impl Sent {
     }
 }
 
-/// A length of time in 16 bits, to a thousandth: eleven bits in units of 64 ns, shifted left by the five above. Up to
-/// four and a half minutes.
+/// A length of time in 16 bits, to a thousandth, in units of 64 ns. Up to four and a half minutes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lead(u16);
 
 impl Lead {
     const UNIT_BITS: u32 = 6;
-    const DIGITS: u32 = 11;
 
     fn of(time: Nanos) -> Self {
-        let units = u32::try_from(time.0 >> Self::UNIT_BITS).unwrap_or(u32::MAX);
-        let shift = (u32::BITS - units.leading_zeros()).saturating_sub(Self::DIGITS);
-        Self((shift << Self::DIGITS | units >> shift) as u16)
+        Self(short(u32::try_from(time.0 >> Self::UNIT_BITS).unwrap_or(u32::MAX)))
     }
 
     fn time(self) -> Nanos {
-        let (shift, digits) = (self.0 >> Self::DIGITS, u64::from(self.0) & ((1 << Self::DIGITS) - 1));
-        Nanos(digits << shift << Self::UNIT_BITS)
+        Nanos(long(self.0) << Self::UNIT_BITS)
     }
 }
 

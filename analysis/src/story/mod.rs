@@ -327,10 +327,9 @@ impl Story {
         }
     }
 
-    /// Whether another request than this one had its PSN, as far as that is remembered.
-    pub(crate) fn remembers_another(&self, identity: Identity) -> bool {
-        let known = self.latest.get(identity.psn().get() as usize % LATEST);
-        known.is_some_and(|&known| known.psn() == identity.psn() && known != identity)
+    /// The request that had this PSN, if it is remembered.
+    pub(crate) fn remembered(&self, psn: Psn) -> Option<Identity> {
+        self.latest.get(psn.get() as usize % LATEST).copied().filter(|known| known.psn() == psn)
     }
 
     /// The READ at `psn`, the latest request, ends with `last`, as it shows only now.

@@ -261,3 +261,158 @@ fn a_life_as_short_as_the_one_before_begins_ahead_of_it() {
     assert_eq!(seen.flows.iter().map(|f| f.epoch).collect::<Vec<_>>(), [0, 0, 1, 1]);
     assert!(seen.flows.iter().all(|f| f.requests.gaps == 0 && f.requests.never_seen == 0));
 }
+
+/// Messages of one packet from `psn` on, each answered at once, with the MSN counted from 1.
+fn answered(tap: &mut Tap, (out, back): (Way, Way), psn: u32, count: u32) {
+    for n in 0..count {
+        tap.send(out, SEND_ONLY, psn + n).ack(back, psn + n, n + 1);
+    }
+}
+
+fn epochs(seen: &Seen) -> Vec<u32> {
+    seen.flows.iter().map(|f| f.epoch).collect()
+}
+
+/// Nothing is told that a clean capture does not have.
+fn clean(seen: &Seen, why: &str) {
+    for flow in &seen.flows {
+        let r = &flow.requests;
+        assert_eq!((r.seen_again, r.behind, r.gaps), (0, 0, 0), "{why}");
+        let timeouts = flow.story.as_ref().map_or(0, |s| s.timeouts);
+        assert_eq!((flow.responses.seen_again, timeouts), (0, 0), "{why}");
+    }
+    assert!(seen.codes(Severity::Warning).is_empty(), "{why}: {:?}", seen.findings);
+}
+
+#[test]
+fn a_life_of_one_message_is_followed_from_behind() {
+    let ways = connection();
+    let mut tap = Tap::default();
+    answered(&mut tap, ways, 100, 1);
+    tap.wait(1_000_000_000);
+    answered(&mut tap, ways, 50, 40);
+    let seen = tap.finish();
+    assert_eq!(epochs(&seen), [0, 0, 1, 1]);
+    clean(&seen, "one message");
+}
+
+#[test]
+fn a_read_of_another_length_is_another_read() {
+    let (out, back) = connection();
+    for (before, after) in [(2, 4), (4, 2)] {
+        let mut tap = Tap::default();
+        for packets in [before, after] {
+            tap.read(out, 500, packets * 1024);
+            for n in 0..packets {
+                let opcode = if n == 0 {
+                    READ_FIRST
+                } else if n + 1 == packets {
+                    READ_LAST
+                } else {
+                    READ_MIDDLE
+                };
+                let aeth = Aeth::new(Syndrome::Ack(31), 1);
+                tap.facts_at(back, Facts { aeth, ..Tap::facts(back, opcode, 500 + n) });
+            }
+            tap.wait(500_000_000);
+        }
+        let seen = tap.finish();
+        assert_eq!(epochs(&seen), [0, 0, 1, 1], "{before} {after}");
+        clean(&seen, "another length");
+    }
+}
+
+#[test]
+fn the_other_directions_answers_tell_too() {
+    // What 1 asks fits both lives; of what 2 asks, the second life answers one message where the first had answered 3.
+    let (out, back) = connection();
+    let mut tap = Tap::default();
+    for theirs in [3, 1] {
+        tap.send(out, SEND_ONLY, 700);
+        answered(&mut tap, (back, out), 9_000, theirs);
+        tap.ack(back, 700, 1).wait(4_000_000_000);
+    }
+    let seen = tap.finish();
+    assert_eq!(epochs(&seen), [0, 0, 1, 1]);
+    clean(&seen, "both directions");
+}
+
+/// The same connection, from another source port.
+fn from_port(sport: u16) -> (Way, Way) {
+    let (out, back) = connection();
+    (Way { sport, ..out }, Way { sport, ..back })
+}
+
+#[test]
+fn another_port_tells_two_lives_apart_that_fit() {
+    let ports = [connection(), from_port(50_001)];
+    let mut tap = Tap::default();
+    for ways in ports {
+        answered(&mut tap, ways, 100, 1);
+        tap.wait(500_000_000);
+    }
+    let seen = tap.finish();
+    assert_eq!(epochs(&seen), [0, 0, 1, 1]);
+    clean(&seen, "another port");
+    // Nor does the end of the capture leave anything but the port to go by.
+    let mut tap = Tap::default();
+    answered(&mut tap, ports[0], 100, 3);
+    tap.wait(500_000_000).send(ports[1].0, SEND_ONLY, 102);
+    clean(&tap.finish(), "no answer");
+}
+
+#[test]
+fn a_queue_pair_that_is_moved_to_another_path_goes_on() {
+    let (out, back) = connection();
+    let (moved, _) = from_port(50_001);
+    let mut tap = Tap::default();
+    answered(&mut tap, (out, back), 0, 40);
+    tap.wait(500_000_000);
+    for psn in 30..40 {
+        tap.send(moved, SEND_ONLY, psn);
+    }
+    tap.ack(back, 39, 40);
+    let seen = tap.finish();
+    assert_eq!((seen.flows.len(), seen.flows[0].requests.seen_again), (2, 10));
+    assert_eq!(seen.flows[0].story.as_ref().unwrap().retransmissions.by_cause.timeout, 10);
+}
+
+#[test]
+fn another_port_is_enough_where_no_answer_is_known() {
+    let mut tap = Tap::default();
+    // From one end of a life to the beginning of the next, and one that begins ahead of it.
+    for (port, psn) in [(50_001, 108), (50_002, 100), (50_003, 300)] {
+        for n in 0..4 {
+            tap.send(from_port(port).0, SEND_ONLY, psn + n);
+        }
+        tap.wait(20_000_000);
+    }
+    let seen = tap.finish();
+    assert_eq!(epochs(&seen), [0, 1, 2]);
+    clean(&seen, "one direction");
+}
+
+#[test]
+fn what_begins_before_all_that_was_seen_was_never_sent_there() {
+    let ways = connection();
+    let mut tap = Tap::default();
+    answered(&mut tap, ways, 100, 3);
+    tap.wait(20_000_000).send(ways.0, SEND_ONLY, 50).send(ways.0, SEND_ONLY, 51);
+    let seen = tap.finish();
+    assert_eq!(epochs(&seen), [0, 0, 1]);
+    clean(&seen, "the capture ends");
+}
+
+#[test]
+fn before_the_answers_are_known_to_be_answers_no_timer_ran_out() {
+    // Two ports that tell nothing: the directions are known to belong together only with the second life.
+    let (out, back) = connection();
+    let (out, back) = (Way { sport: 50_001, ..out }, Way { sport: 50_009, ..back });
+    let mut tap = Tap::default();
+    tap.send(out, SEND_ONLY, 108).ack(back, 108, 9).wait(20_000_000);
+    answered(&mut tap, (out, back), 100, 60);
+    let seen = tap.finish();
+    let timeouts: Vec<u64> = seen.flows.iter().filter_map(|f| Some(f.story.as_ref()?.timeouts)).collect();
+    assert!(timeouts.iter().all(|&n| n == 0), "{timeouts:?}");
+    assert!(seen.codes(Severity::Warning).is_empty(), "{:?}", seen.findings);
+}
