@@ -78,7 +78,7 @@ impl Doubt {
         }
         let key = Key::of(facts);
         let (asked, other) = if key == self.other.key { (self.jumped, false) } else { (self.other, true) };
-        let requests = |p: &&Packet| Key::of(&p.facts) == asked.key && p.facts.opcode.traits().has(Traits::REQUEST);
+        let requests = |p: &&Packet| Key::of(&p.facts) == asked.key && is_request(p);
         let start = self.packets.iter().find(requests)?.facts.psn;
         if !self.concerns(&key) || facts.psn - start < 0 {
             return None;
@@ -89,6 +89,10 @@ impl Doubt {
         let done = || sent.iter().map(|&psn| Psn::new(psn)).filter(|&psn| facts.psn - psn >= 0);
         let msn = Psn::new(facts.aeth.msn());
         let before = asked.msn?;
+        // Whether the other direction jumped back as well: then its answer may tell more.
+        let theirs = if other { self.jumped } else { self.other };
+        let jumps = |p: &Packet| Key::of(&p.facts) == theirs.key && p.facts.psn - theirs.next < 0;
+        let both = theirs.msn.is_some() && self.packets.iter().any(|p| is_request(p) && jumps(p));
         // Messages beyond all that had been sent before, that this acknowledges: they raise the MSN in the same life.
         let fresh = done().filter(|&psn| psn - asked.next >= 0).count() as i32;
         let fits_anew = asked.all_acked && msn.get() as usize == done().count();
@@ -103,9 +107,14 @@ impl Doubt {
             // for that to a READ or atomic; and in the same life more messages would have taken new PSNs.
             more if fits_anew && facts.psn - asked.next < -1 && (more != 0 || counted && is_plain(facts)) => Some(true),
             // As many messages in either life.
+            _ if fits_anew && both => None,
             _ => Some(fits_anew && self.likely),
         }
     }
+}
+
+fn is_request(packet: &Packet) -> bool {
+    packet.facts.opcode.traits().has(Traits::REQUEST)
 }
 
 /// Whether an answer is an acknowledgement, and no READ or atomic response.
@@ -119,7 +128,7 @@ impl Shard {
     pub(crate) fn doubt(&mut self, index: Index, packet: &Packet, messages: &mut Times) -> bool {
         let Some(flow) = self.flows.get(index as usize).filter(|f| f.peer != NONE) else { return false };
         let Some(peer) = self.flows.get(flow.peer as usize).filter(|p| !p.replaced && !p.held) else { return false };
-        if !flow.jumps(packet) {
+        if !flow.jumps(packet, peer) {
             return false;
         }
         let (jumped, other) = (Side::of(flow), Side::of(peer));

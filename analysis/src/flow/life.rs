@@ -26,16 +26,24 @@ impl Flow {
     }
 
     /// Whether such a request may begin another life: after a silence or at the first PSN, behind what was
-    /// acknowledged, or ahead where all was; and there is an MSN that would show it.
-    pub(crate) fn jumps(&self, packet: &Packet) -> bool {
+    /// acknowledged, or ahead where all was; and an MSN of either direction would show it.
+    pub(crate) fn jumps(&self, packet: &Packet, peer: &Self) -> bool {
         let facts = &packet.facts;
         let c = &self.counters;
-        let Some(story) = self.story.as_ref().filter(|story| story.msn().is_some()) else { return false };
-        // What was never acknowledged is sent again in the same life.
-        let behind = facts.psn - c.next_psn < 0 && story.has_acknowledged(facts.psn);
+        let Some(story) = &self.story else { return false };
+        let told = |flow: &Self| flow.story.as_ref().is_some_and(|story| story.msn().is_some());
+        // What was never acknowledged is sent again in the same life; but answers may have gone by unknown.
+        let acknowledged = if told(self) { story.has_acknowledged(facts.psn) } else { told(peer) };
+        let behind = facts.psn - c.next_psn < 0 && acknowledged;
         let jumps = behind || self.all_acked() && facts.psn - c.next_psn > 0;
         let silent = packet.at.since(c.last) >= SILENCE || self.restarts(facts.psn);
-        c.has_requests() && self.recovers() && !self.orphaned && jumps && silent && self.is_at(packet)
+        (told(self) || behind)
+            && c.has_requests()
+            && self.recovers()
+            && !self.orphaned
+            && jumps
+            && silent
+            && self.is_at(packet)
     }
 
     /// Whether a packet comes from another source port than all before it, after a silence. A queue pair keeps its port

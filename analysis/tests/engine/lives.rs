@@ -335,6 +335,18 @@ fn the_other_directions_answers_tell_too() {
     let seen = tap.finish();
     assert_eq!(epochs(&seen), [0, 0, 1, 1]);
     clean(&seen, "both directions");
+    // The same where the answer that fits both comes first.
+    let mut tap = Tap::default();
+    for _ in 0..2 {
+        tap.send(back, SEND_ONLY, 9_000).send(out, SEND_ONLY, 700).ack(out, 9_000, 1).ack(back, 700, 1);
+        for n in 1..20 {
+            tap.send(out, SEND_ONLY, 700 + n).ack(back, 700 + n, n + 1);
+        }
+        tap.wait(500_000_000);
+    }
+    let seen = tap.finish();
+    assert_eq!(epochs(&seen), [0, 0, 1, 1]);
+    clean(&seen, "the other one later");
 }
 
 /// The same connection, from another source port.
