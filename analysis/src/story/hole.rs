@@ -45,6 +45,8 @@ pub(crate) enum Fate {
     Late,
     /// It is older than what shows the hole: it was on its way, whatever else came.
     Older,
+    /// It came when it had been acknowledged, at the beginning of a capture: it had passed before that began.
+    Before,
 }
 
 /// One skipped PSN.
@@ -242,9 +244,16 @@ impl Hole {
         let older = mark.at < shown.at || at_once;
         let fate = if older { Fate::Older } else { fate };
         let in_order = mark.at < self.opened.at;
+        let arrived = self.early && self.acked && self.nak.is_none();
         let Some(Skipped { fate: known, times, in_order: ahead, .. }) = self.packet(psn) else { return };
         *ahead |= in_order;
         *times = times.saturating_add(1);
+        if arrived && matches!(known, Fate::Out | Fate::Covered) {
+            *known = Fate::Before;
+        }
+        if *known == Fate::Before {
+            return;
+        }
         // What seemed to be the repeat may have been the late one, if a second comes that nobody is known to have asked
         // for.
         if matches!((*known, fate), (Fate::Out | Fate::Covered, _) | (_, Fate::Older) | (Fate::Repeated, Fate::Unsure))
@@ -256,7 +265,8 @@ impl Hole {
 
     /// It is known now what came before.
     pub(crate) fn settle(&mut self, psn: Psn, fate: Fate) {
-        let open = |p: &&mut Skipped| p.fate == Fate::Unsure || fate == Fate::Late && p.fate != Fate::Older;
+        let surely = |fate| matches!(fate, Fate::Older | Fate::Before);
+        let open = |p: &&mut Skipped| p.fate == Fate::Unsure || fate == Fate::Late && !surely(p.fate);
         if let Some(packet) = self.packet(psn).filter(open) {
             packet.fate = fate;
         }
@@ -321,6 +331,11 @@ impl Hole {
         self.packets.iter().all(|p| p.fate != Fate::Out)
     }
 
+    /// Whether all of it was acknowledged though none was ever asked for.
+    fn has_arrived(&self) -> bool {
+        self.acked && self.nak.is_none() && !self.seen_before
+    }
+
     /// What it was, by all that was seen. `answered` tells whether answers can be seen here at all.
     pub(crate) fn outcome(&self, answered: bool) -> Outcome {
         let mut outcome = Outcome::default();
@@ -330,9 +345,10 @@ impl Hole {
             let weight = if n + 1 == WIDEST { self.len - n as u32 } else { 1 };
             let sum = match packet.fate {
                 Fate::Covered => continue,
-                Fate::Out if self.acked && self.nak.is_none() && self.restarts == 0 && !self.seen_before => {
-                    if self.early { &mut outcome.early } else { &mut outcome.missed }
-                }
+                Fate::Before => &mut outcome.early,
+                // What was from before the capture began is not sent again with the rest, where it had arrived.
+                Fate::Out if self.has_arrived() && self.early => &mut outcome.early,
+                Fate::Out if self.has_arrived() && self.restarts == 0 => &mut outcome.missed,
                 Fate::Older => &mut outcome.late,
                 // A sender that went back as often as it came may have sent all of them again.
                 Fate::Late if answered && packet.times > self.restarts => &mut outcome.late,

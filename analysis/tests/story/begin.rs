@@ -1,9 +1,11 @@
 //! A capture that begins amid a recovery: what was before its first frame is unknown, and nothing was late or missed.
 
 use rocetop_analysis::story::StoryReport;
+use rocetop_parsers::Facts;
+use rocetop_parsers::ib::aeth::{Aeth, Syndrome};
 
 use crate::faults::Faults;
-use crate::kit::Seen;
+use crate::kit::{READ_REQ, Seen, Tap, connection};
 use crate::model::{Message, Rng, Scenario, run};
 use crate::scenario::{Mix, clean};
 use crate::tap::{PLACES, Place, seen};
@@ -59,4 +61,26 @@ fn what_was_before_the_first_frame_is_neither_late_nor_missed() {
     }
     faults.none();
     assert!(cut > 3_000, "{cut}");
+}
+
+#[test]
+fn what_was_acknowledged_before_it_came_had_passed_before_the_first_frame() {
+    // A capture that begins where atomics (or READs) are asked for again, one for each new one: the responder has
+    // completed those up to 5, of which 3 to 5 come by for the first time only now.
+    let (out, back) = connection();
+    for (request, response) in [(0x14, 0x12), (READ_REQ, 0x10)] {
+        let mut tap = Tap::default();
+        let mut at = 1_000_000_000;
+        for (psn, msn) in [(2, 6), (6, 7), (3, 7), (7, 8), (4, 8), (8, 9), (5, 9), (9, 10), (10, 11), (11, 12)] {
+            let (dma_len, payload) = if request == READ_REQ { (64, 64) } else { (0, 0) };
+            tap.add(at, Facts { dma_len, payload: 0, ..Tap::facts(out, request, psn) });
+            let aeth = Aeth::new(Syndrome::Ack(31), msn);
+            tap.add(at + 400, Facts { aeth, payload, ..Tap::facts(back, response, psn) });
+            at += 200_444;
+        }
+        let seen = tap.finish();
+        let story = story(&seen).unwrap();
+        assert_eq!((story.lost_or_late, story.lost_before_tap, story.reordered), (0, 0, 0), "{request:x} {story:?}");
+        assert_eq!((story.missed_or_before, story.missed_by_capture), (3, 0), "{request:x}");
+    }
 }
