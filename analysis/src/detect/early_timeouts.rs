@@ -62,6 +62,9 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         if let Some(ns) = story.timeout_ns {
             evidence = evidence.with("timeout_ns", ns);
         }
+        if let Some(ns) = story.tries_apart_ns {
+            evidence = evidence.with("tries_apart_ns", ns);
+        }
         let waits = waited(story, |e| e.kind == Kind::EarlyTimeout);
         if let Some((least, most)) = waits {
             evidence = evidence.with("waited_least_ns", least).with("waited_most_ns", most);

@@ -11,13 +11,15 @@
 //!
 //! # How it decides
 //! A repeat that no NAK and no RNR NAK asked for, after more silence than a round trip takes. The value is the largest
-//! power of two of the formula that is no longer than the shortest wait. NICs with adaptive retransmission start far
-//! below it. Timeouts about the same requests, one after the other, are one stall. A READ or atomic whose answer passed
+//! power of two of the formula that is no longer than the shortest time between two tries of one request. NICs with
+//! adaptive retransmission start far below it. Timeouts about the same requests, one after the other, are one stall. A READ or atomic whose answer passed
 //! here, and that comes again within 2.1 ms, has no known cause: the answer may have been lost behind the tap.
 //!
 //! "Stalled" is the silence on the wire before the repeats of all timeouts, and of RNR waits: how long nothing moved.
 //! "Waited" is how long the oldest request had had no answer when its timer ran out for the first time: that is the
-//! timer's length, or somewhat more. What was sent behind that request makes the stall shorter than the wait.
+//! timer's length, or somewhat more; and less where the timer was running already when that request was sent: Soft-RoCE
+//! leaves a timer alone that is pending (Linux `update_state` in `rxe_req.c`). What was sent behind that request makes
+//! the stall shorter than the wait.
 //!
 //! # What could fool it
 //! A capture that misses NAKs: the repeats that they asked for then look like a timer's.
@@ -95,6 +97,9 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
             if let Some(exponent) = timeout_exponent(ns) {
                 evidence = evidence.with("timeout_exponent", u64::from(exponent));
             }
+            if let Some(ns) = story.tries_apart_ns {
+                evidence = evidence.with("tries_apart_ns", ns);
+            }
         }
         let longest = story.episodes.iter().filter(|e| fits(e)).max_by_key(|e| e.last_ns.saturating_sub(e.first_ns));
         if let Some(longest) = longest.filter(|e| e.repeats > 1)
@@ -115,7 +120,8 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
             _ => "Find what was lost or late at these times, on both ways.".to_owned(),
         };
         let early = case.stories().any(|(.., s)| s.episodes.iter().any(|e| e.kind == Kind::EarlyTimeout));
-        let advice = between + &shorter(story, early, stalls, waits.map(|(least, _)| least));
+        let least = waits.map(|(least, _)| least);
+        let advice = between + &shorter(story, early, stalls, least) + &ran_before(story, least);
         let evidence = evidence.with_taps(told);
         // From when the first of these requests was sent.
         let begun = story.episodes.iter().filter(|e| fits(e));
@@ -143,6 +149,17 @@ fn shorter(story: &StoryReport, early: bool, stalls: u64, least_ns: Option<u64>)
              trip took {}.",
             time(least),
             time(trip)
+        ),
+        _ => String::new(),
+    }
+}
+
+/// Why a request waited for less than the timer takes, where one did.
+fn ran_before(story: &StoryReport, least_ns: Option<u64>) -> String {
+    match (least_ns, story.timeout_ns) {
+        (Some(least), Some(timeout)) if least < timeout => format!(
+            " A request was sent again after {}, sooner than the timer takes: the timer was running when it was sent.",
+            time(least)
         ),
         _ => String::new(),
     }
@@ -181,6 +198,23 @@ mod tests {
         let waits = StoryReport { rnr_waits: 1, ..story(1, Kind::RequestOrAckLost) };
         let found = cases::one(&RULE, &cases::flows(waits, 0));
         assert_eq!(found.title, "1 timeout, stalled 134 ms with RNR waits: 10.9.1.1 -> 10.9.2.1 qp 20");
+    }
+
+    #[test]
+    fn a_wait_that_was_shorter_than_the_timer_is_explained() {
+        let told = |waited| {
+            let mut story = StoryReport { tries_apart_ns: Some(70_000_000), ..story(1, Kind::RequestOrAckLost) };
+            story.episodes[0].waited_ns = Some(waited);
+            cases::one(&RULE, &cases::flows(story, 0))
+        };
+        let found = told(60_000_000);
+        assert!(found.evidence.0.contains(&("tries_apart_ns", Value::Number(70_000_000))));
+        assert_eq!(
+            found.advice,
+            "Find what was lost or late at these times, on both ways. A request was sent again after 60 ms, sooner than \
+             the timer takes: the timer was running when it was sent."
+        );
+        assert!(!told(68_000_000).advice.contains("sooner"));
     }
 
     #[test]

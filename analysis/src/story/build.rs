@@ -106,7 +106,8 @@ impl Story {
             nak_reaction_ns: self.nak_times.reaction.spread(),
             message_ns: self.latency.message(),
             rtt_ns: self.latency.rtt(),
-            timeout_ns: self.timeout(),
+            timeout_ns: self.trouble.timers.spacing.and_then(timeout_of).map(|Nanos(n)| n),
+            tries_apart_ns: self.trouble.timers.spacing.map(|Nanos(n)| n),
             timeouts: self.trouble.timers.timeouts,
             rnr_timer_us: self.trouble.rnr_timer_us.map(u64::from),
             rnr_waits: self.trouble.sums.rnr_waits,
@@ -229,12 +230,6 @@ impl Story {
             None => ByCause { unknown: total, ..ByCause::default() },
         };
         Retransmissions { total, by_cause }
-    }
-
-    /// The timer in use, from the average time between tries.
-    fn timeout(&self) -> Option<u64> {
-        let (Nanos(sum), count) = self.trouble.timers.spacing;
-        sum.checked_div(count).and_then(|average| timeout_of(Nanos(average))).map(|Nanos(n)| n)
     }
 
     fn recovery(&self) -> Recovery {

@@ -194,7 +194,11 @@ pub struct StoryReport {
     pub nak_reaction_ns: Spread,
     pub message_ns: Spread,
     pub rtt_ns: Spread,
+    /// The requester's timer, in ns: the largest value of 4.096 us x 2^t (IBTA 9.7.6.1.3) that is no longer than the
+    /// shortest time between two tries.
     pub timeout_ns: Option<u64>,
+    /// That time, in ns: from one sending of a request again to the next, where no answer came in between.
+    pub tries_apart_ns: Option<u64>,
     /// Times that the requester's timer ran out.
     pub timeouts: u64,
     pub rnr_timer_us: Option<u64>,

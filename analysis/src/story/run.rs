@@ -178,17 +178,15 @@ pub(crate) struct Timers {
     pub(crate) stall: Nanos,
     /// Repeats that followed, where it is not known yet whether it was a timer.
     pub(crate) repeats: u64,
-    /// Time between two tries of the same request: the sum of all, and their number.
-    pub(crate) spacing: (Nanos, u64),
+    /// Shortest time between two tries of the same request.
+    pub(crate) spacing: Option<Nanos>,
 }
 
 impl Timers {
     /// It ran out after a silence of `stalled`, and `since` the try before.
     pub(crate) fn ran_out(&mut self, stalled: Nanos, since: Option<Nanos>) {
         self.add(Self { timeouts: 1, stall: stalled, ..Self::default() });
-        if let Some(since) = since {
-            self.add(Self { spacing: (since, 1), ..Self::default() });
-        }
+        self.add(Self { spacing: since, ..Self::default() });
     }
 
     pub(crate) fn add(&mut self, more: Self) {
@@ -196,7 +194,7 @@ impl Timers {
         self.timeouts += more.timeouts;
         self.stall = sum(self.stall, more.stall);
         self.repeats += more.repeats;
-        self.spacing = (sum(self.spacing.0, more.spacing.0), self.spacing.1 + more.spacing.1);
+        self.spacing = self.spacing.into_iter().chain(more.spacing).min();
     }
 }
 

@@ -65,6 +65,7 @@ fn flow() -> FlowReport {
         story: Some(StoryReport {
             near_evidence: NearEvidence { request_hops: Some(0), answer_hops: Some(0), ..NearEvidence::default() },
             timeout_ns: Some(0),
+            tries_apart_ns: Some(0),
             silence_before: Some(FrameRef::Place(0)),
             rnr_timer_us: Some(0),
             last_acked_psn: Some(0),

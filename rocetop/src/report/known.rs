@@ -6,7 +6,7 @@ use rocetop_analysis::report::TotalsReport;
 use crate::source::CaptureSummary;
 
 /// Figures of a flow that are not known where frames have no times.
-pub(super) const NEEDS_TIMES: [&str; 9] = [
+pub(super) const NEEDS_TIMES: [&str; 10] = [
     "/first_ns",
     "/last_ns",
     "/story/nak_generation_ns",
@@ -14,6 +14,7 @@ pub(super) const NEEDS_TIMES: [&str; 9] = [
     "/story/message_ns",
     "/story/rtt_ns",
     "/story/timeout_ns",
+    "/story/tries_apart_ns",
     "/story/stall_ns",
     "/story/silence_ns",
 ];

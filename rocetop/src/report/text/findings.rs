@@ -130,6 +130,7 @@ fn cost(finding: &Finding) -> Vec<String> {
         waited,
         time("recovery_ns", "recovering"),
         time("stall_ns", "stalled"),
+        time("tries_apart_ns", "tries apart by at least"),
         time("timeout_ns", "timeout about"),
         number("goodput_mbps").map(|mbps| match mbps {
             0 => "goodput below 1 Mb/s".to_owned(),

@@ -327,7 +327,7 @@ fn sums<W: Write>(page: &mut Page<'_, W>, side: &Side<'_>, files: &Files<'_>, se
     let told: u64 = story.episodes.iter().map(|e| e.repeats).sum();
     let rest = story.retransmissions.total.saturating_sub(told);
     if story.more_episodes == 0 && rest != 0 {
-        again.push(format!("{} of all in no line above", count(rest)));
+        again.push(format!("{} of all in no line above: of which episode they are does not show", count(rest)));
     }
     line("Sent again", again)?;
     let recovery = match story.recovery {
@@ -388,6 +388,9 @@ fn timeout(story: &StoryReport) -> Vec<String> {
     if let Some(ns) = story.timeout_ns {
         let formula = timeout_exponent(ns).map_or(String::new(), |t| format!(" (4.096 us x 2^{t})"));
         figures.push(format!("{}{formula}", duration(ns)));
+    }
+    if let Some(ns) = story.tries_apart_ns {
+        figures.push(format!("tries {} apart or more", duration(ns)));
     }
     if story.timeouts != 0 {
         figures.push(format!("ran out {}", counted(story.timeouts, "time")));
