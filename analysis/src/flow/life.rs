@@ -30,10 +30,12 @@ impl Flow {
     pub(crate) fn jumps(&self, packet: &Packet, peer: &Self) -> bool {
         let facts = &packet.facts;
         let c = &self.counters;
-        let Some(story) = &self.story else { return false };
         let told = |flow: &Self| flow.story.as_ref().is_some_and(|story| story.msn().is_some());
         // What was never acknowledged is sent again in the same life; but answers may have gone by unknown.
-        let acknowledged = if told(self) { story.has_acknowledged(facts.psn) } else { told(peer) };
+        let acknowledged = match &self.story {
+            Some(story) if told(self) => story.has_acknowledged(facts.psn),
+            _ => told(peer),
+        };
         let behind = facts.psn - c.next_psn < 0 && acknowledged;
         let jumps = behind || self.all_acked() && facts.psn - c.next_psn > 0;
         let silent = packet.at.since(c.last) >= SILENCE || self.restarts(facts.psn);

@@ -347,6 +347,17 @@ fn the_other_directions_answers_tell_too() {
     let seen = tap.finish();
     assert_eq!(epochs(&seen), [0, 0, 1, 1]);
     clean(&seen, "the other one later");
+    // And where the only answer that went the other way came before anybody knew whose it was.
+    let (out, back) = (Way { sport: 50_001, ..out }, Way { sport: 50_009, ..back });
+    let mut tap = Tap::default();
+    for theirs in [30, 1] {
+        tap.send(out, SEND_ONLY, 700_000).ack(back, 700_000, 1);
+        answered(&mut tap, (back, out), 9_000_000, theirs);
+        tap.wait(4_000_000_000);
+    }
+    let seen = tap.finish();
+    assert_eq!(epochs(&seen), [0, 0, 1, 1]);
+    clean(&seen, "an answer that nobody knew");
 }
 
 /// The same connection, from another source port.
