@@ -35,7 +35,7 @@ impl Story {
             Answer::Ack(psn) | Answer::Response(Response { psn, .. })
                 if !self.trouble.is_none() && self.acked.is_some_and(|acked| psn - acked <= 0) =>
             {
-                self.said_again(psn, mark.at);
+                self.said_again(psn, matches!(answer, Answer::Ack(_)), mark.at);
             }
             _ => self.heard = mark.at,
         }
@@ -73,19 +73,23 @@ impl Story {
         }
     }
 
-    /// An answer says what is known.
+    /// An answer says what is known. `plain`: it is no response.
     #[cold]
-    fn said_again(&mut self, psn: Psn, at: Nanos) {
+    fn said_again(&mut self, psn: Psn, plain: bool, at: Nanos) {
         let (run, before) = (self.trouble.run, self.trouble.before);
         if run.cause == Cause::ReadReissue {
             // What it lacked comes below what it has.
             self.heard = at;
         }
-        let (_, _, last) = match before {
+        let (start, _, last) = match before {
             _ if run.repeats != 0 && psn - run.start >= 0 && psn - run.next < 0 => (run.start, run.next, run.last),
             (start, next, _) if psn - start >= 0 && psn - next < 0 => before,
             _ => return,
         };
+        if !plain && psn != start {
+            // Of responses that follow one another only the first tells a way there and back.
+            return;
+        }
         let trip = at.since(last);
         self.trouble.least_trip = self.trouble.least_trip.max(trip);
     }
@@ -293,6 +297,8 @@ impl Story {
                     self.holes.push_back(Hole::named(psn, ahead, mark));
                     self.trouble.sums.naks_unseen += 1;
                     self.nak_times.generation.record(mark.at.since(ahead.at));
+                } else {
+                    self.blame_late(psn);
                 }
             }
             // Once more about the same packet.
@@ -304,7 +310,14 @@ impl Story {
                 self.trouble.sums.naks_seen += 1;
                 (self.trouble.behind, self.trouble.behind_again) = (Some(Asked { psn, mark, rnr: false }), false);
             }
-            None => {}
+            None => self.blame_late(psn),
+        }
+    }
+
+    /// A NAK about what had been seen, and came while the responder waited for what was late: part of what that costs.
+    fn blame_late(&mut self, psn: Psn) {
+        if let Some((late, _)) = &mut self.trouble.late {
+            *late = psn;
         }
     }
 

@@ -166,7 +166,7 @@ impl Story {
         } else if self.was_answered(request) && quiet < SURELY_TIMER && since.is_none() {
             let episode = Episode::new(Kind::Unexplained, None, psn, request.stamp.psn);
             run.told = self.log.add(episode.at(Some(self.last_answer)).at(Some(mark)), telling.room);
-        } else if self.trouble.run.cause != Cause::Nak || quiet >= LEAST_TIMER {
+        } else if self.trouble.run.cause != Cause::Nak || psn - self.trouble.run.next >= 0 || quiet >= LEAST_TIMER {
             // Of what a NAK had asked for, some comes late where the path does not keep the order.
             run.cause = Cause::Timeout;
             (run.stalled, run.named) = (quiet, self.is_named(psn));

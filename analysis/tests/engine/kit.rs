@@ -3,6 +3,7 @@
 use rocetop_analysis::Ledger;
 use rocetop_analysis::engine::exchanges::ExchangeReport;
 use rocetop_analysis::report::{ConnectionReport, FlowReport, TotalsReport};
+use rocetop_analysis::story::StoryReport;
 use rocetop_analysis::{Config, Engine, Finding, FrameNo, Packet, Severity};
 use rocetop_parsers::facts::{Class, Flags};
 use rocetop_parsers::ib::aeth::{Aeth, NakCode, Syndrome};
@@ -63,6 +64,28 @@ pub(crate) const fn way(src: u8, dst: u8, qp: u32, sport: u16) -> Way {
 pub(crate) fn connection() -> (Way, Way) {
     let port = sport::of_qps(Qpn(17), Qpn(19));
     (way(1, 2, 19, port), way(2, 1, 17, port))
+}
+
+/// The two directions of it, as a tap at the requester's end sees them.
+pub(crate) fn at_requester() -> (Way, Way) {
+    let (out, back) = connection();
+    (out, Way { ttl: 62, ..back })
+}
+
+/// Messages of one packet.
+pub(crate) fn sends(tap: &mut Tap, out: Way, psns: impl IntoIterator<Item = u32>) {
+    for psn in psns {
+        tap.send(out, SEND_ONLY, psn);
+    }
+}
+
+/// The story of the only requests, all of one life.
+pub(crate) fn only_story(seen: &Seen) -> StoryReport {
+    assert!(seen.flows.iter().all(|f| f.epoch == 0), "{:?}", seen.flows);
+    let mut stories = seen.flows.iter().filter(|f| f.requests.packets != 0).filter_map(|f| f.story.clone());
+    let story = stories.next().unwrap();
+    assert!(stories.next().is_none());
+    story
 }
 
 impl Tap {

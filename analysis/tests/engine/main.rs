@@ -11,6 +11,7 @@ mod mirrors;
 mod pairing;
 mod patterns;
 mod places;
+mod recovery;
 mod sizes;
 mod spaces;
 mod timers;

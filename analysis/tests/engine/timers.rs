@@ -1,7 +1,6 @@
 //! What a timer sends again, and what only looks like it.
 
 use rocetop_analysis::Severity;
-use rocetop_analysis::story::StoryReport;
 use rocetop_analysis::story::report::{ByCause, Cause, Kind};
 use rocetop_parsers::facts::Flags;
 
@@ -9,34 +8,13 @@ use crate::kit::*;
 
 const TIMER: u64 = 4_000_000;
 
-/// The two directions, as the tap at one end sees them.
-fn at_requester() -> (Way, Way) {
-    let (out, back) = connection();
-    (out, Way { ttl: 62, ..back })
-}
-
 fn at_responder() -> (Way, Way) {
     let (out, back) = connection();
     (Way { ttl: 62, ..out }, back)
 }
 
-/// The story of the only requests, all of one life.
-fn story(seen: &Seen) -> StoryReport {
-    assert!(seen.flows.iter().all(|f| f.epoch == 0), "{:?}", seen.flows);
-    let mut stories = seen.flows.iter().filter(|f| f.requests.packets != 0).filter_map(|f| f.story.clone());
-    let story = stories.next().unwrap();
-    assert!(stories.next().is_none());
-    story
-}
-
 fn timeout(repeats: u64) -> ByCause {
     ByCause { timeout: repeats, ..ByCause::default() }
-}
-
-fn sends(tap: &mut Tap, out: Way, psns: impl IntoIterator<Item = u32>) {
-    for psn in psns {
-        tap.send(out, SEND_ONLY, psn);
-    }
 }
 
 #[test]
@@ -53,7 +31,7 @@ fn the_first_window_is_a_timers_once_an_answer_comes() {
             tap.ack(back, 7, 8);
         }
         let seen = tap.finish();
-        let told = story(&seen);
+        let told = only_story(&seen);
         let by = told.retransmissions.by_cause;
         if !answers {
             assert_eq!((by, told.timeouts), (ByCause { unknown: 8, ..ByCause::default() }, 0));
@@ -78,7 +56,7 @@ fn a_refusal_that_nobody_could_place_asked_for_it() {
     for n in 0..8 {
         tap.ack(back, 5_000 + n, n + 1);
     }
-    let told = story(&tap.finish());
+    let told = only_story(&tap.finish());
     assert_eq!(told.retransmissions.by_cause.timeout, 0, "{:?}", told.retransmissions);
 }
 
@@ -94,7 +72,7 @@ fn lost_answers_begin_no_other_life() {
         tap.send(out, SEND_ONLY, n).ack(back, 99, 100);
     }
     let seen = tap.finish();
-    let told = story(&seen);
+    let told = only_story(&seen);
     assert_eq!((told.retransmissions.by_cause, told.timeouts), (timeout(100), 1));
     assert!(seen.findings.iter().all(|f| f.code != "RT045"));
 }
@@ -109,7 +87,7 @@ fn what_was_never_acknowledged_begins_no_other_life() {
     for n in 0..80 {
         tap.send(out, SEND_ONLY, n).ack(back, n, n + 1);
     }
-    assert_eq!(story(&tap.finish()).retransmissions.total, 47);
+    assert_eq!(only_story(&tap.finish()).retransmissions.total, 47);
 }
 
 #[test]
@@ -129,7 +107,7 @@ fn a_repeat_that_was_lost_too_makes_no_timer_early() {
         tap.send(out, SEND_ONLY, n).ack(back, n, n + 1);
     }
     let seen = tap.finish();
-    let told = story(&seen);
+    let told = only_story(&seen);
     assert_eq!(told.timeouts, 1);
     assert!(told.episodes.iter().all(|e| e.kind != Kind::EarlyTimeout), "{:?}", told.episodes);
     assert!(seen.codes(Severity::Warning).contains(&"RT003"));
@@ -144,7 +122,7 @@ fn a_timer_that_comes_to_what_a_lost_nak_asked_for_is_a_timer() {
     tap.nak(back, 3, 3).wait(67_000_000);
     sends(&mut tap, out, 0..7);
     tap.ack(back, 6, 7);
-    let told = story(&tap.finish());
+    let told = only_story(&tap.finish());
     assert_eq!((told.retransmissions.by_cause, told.timeouts), (timeout(6), 1));
     assert_eq!((told.lost_or_late + told.lost_before_tap, told.nak_reaction_ns.count), (1, 0));
 }
@@ -158,7 +136,7 @@ fn a_timer_that_begins_there_is_a_timer() {
         tap.nak(back, 3, 3).wait(wait);
         sends(&mut tap, out, 3..7);
         tap.ack(back, 6, 7);
-        let by = story(&tap.finish()).retransmissions.by_cause;
+        let by = only_story(&tap.finish()).retransmissions.by_cause;
         // 30 ms are a long way there and back, too.
         assert_eq!((by.nak, by.timeout), if nak { (3, 0) } else { (0, 3) }, "{wait}");
     }
@@ -183,7 +161,7 @@ fn a_timer_runs_out_amid_sending() {
         (4..4 + waited).for_each(|n| asks(&mut tap, n));
         (4..10).for_each(|n| asks(&mut tap, n));
         tap.ack(back, 3 + waited, 4 + waited);
-        let told = story(&tap.finish());
+        let told = only_story(&tap.finish());
         let expected = if timer { timeout(6) } else { ByCause { unknown: 6, ..ByCause::default() } };
         assert_eq!((told.retransmissions.by_cause, told.timeouts), (expected, u64::from(timer)), "{waited}");
     }
@@ -200,7 +178,7 @@ fn a_run_whose_first_packets_were_lost_fills_holes_with_nothing_late() {
     sends(&mut tap, out, [11, 21].into_iter().chain(23..31));
     tap.wait(300_000);
     sends(&mut tap, out, 15..31);
-    let told = story(&tap.finish());
+    let told = only_story(&tap.finish());
     assert_eq!(told.reordered, 0, "{:?}", told.episodes);
 }
 
@@ -214,7 +192,7 @@ fn the_repeat_of_a_run_that_a_nak_asked_for_is_no_networks_copy() {
     tap.send(out, SEND_ONLY, 55);
     tap.now -= 9_900;
     sends(&mut tap, out, [55, 56, 57]);
-    let told = story(&tap.finish());
+    let told = only_story(&tap.finish());
     assert_eq!((told.duplicated_by_network, told.retransmissions.by_cause.nak), (0, 1), "{:?}", told.episodes);
 }
 
@@ -255,7 +233,7 @@ fn what_a_nak_named_is_no_lost_answer() {
         assert_eq!(seen.found("RT003").severity, Severity::Warning, "{nak:?}");
         let doubt = matches!(nak, Nak::None | Nak::OfEarlier);
         assert_eq!(seen.findings.iter().any(|f| f.code == "RT009"), doubt, "{nak:?}: {:?}", seen.findings);
-        let kind = story(&seen).episodes.iter().find(|e| e.cause == Some(Cause::Timeout)).map(|e| e.kind);
+        let kind = only_story(&seen).episodes.iter().find(|e| e.cause == Some(Cause::Timeout)).map(|e| e.kind);
         assert_eq!(kind == Some(Kind::RequestLost), !doubt, "{nak:?} {kind:?}");
     }
 }
