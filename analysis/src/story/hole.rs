@@ -81,6 +81,8 @@ pub(crate) struct Hole {
     pub(crate) seen_before: bool,
     /// They may have passed before the capture began, as parts of what a sender goes back to.
     pub(crate) early: bool,
+    /// The same, and no answer can tell: the very first packet seen may be one that was sent again.
+    pub(crate) unheard: bool,
     /// The NAK for it.
     pub(crate) nak: Option<Mark>,
     /// The first arrival.
@@ -134,6 +136,7 @@ impl Hole {
             opened,
             seen_before,
             early: false,
+            unheard: false,
             nak: None,
             filled: None,
             latest: Nanos::default(),
@@ -346,6 +349,7 @@ impl Hole {
             let sum = match packet.fate {
                 Fate::Covered => continue,
                 Fate::Before => &mut outcome.early,
+                Fate::Out | Fate::Unsure if self.unheard && self.nak.is_none() => &mut outcome.early,
                 // What was from before the capture began is not sent again with the rest, where it had arrived.
                 Fate::Out if self.has_arrived() && self.early => &mut outcome.early,
                 Fate::Out if self.has_arrived() && self.restarts == 0 => &mut outcome.missed,

@@ -59,6 +59,8 @@ impl Story {
                 if skipped != 0 {
                     let mut hole = Hole::new(psn - skipped, skipped, mark, false);
                     hole.early = !self.knows_its_start();
+                    let alone = hole.start - self.start == 1;
+                    hole.unheard = hole.early && alone && request.reliable && !request.answered;
                     self.holes.push_back(hole);
                 }
             }

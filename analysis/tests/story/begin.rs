@@ -68,14 +68,18 @@ fn what_was_acknowledged_before_it_came_had_passed_before_the_first_frame() {
     // A capture that begins where atomics (or READs) are asked for again, one for each new one: the responder has
     // completed those up to 5, of which 3 to 5 come by for the first time only now.
     let (out, back) = connection();
-    for (request, response) in [(0x14, 0x12), (READ_REQ, 0x10)] {
+    for (request, response, answered) in
+        [(0x14, 0x12, true), (READ_REQ, 0x10, true), (0x14, 0x12, false), (READ_REQ, 0x10, false)]
+    {
         let mut tap = Tap::default();
         let mut at = 1_000_000_000;
         for (psn, msn) in [(2, 6), (6, 7), (3, 7), (7, 8), (4, 8), (8, 9), (5, 9), (9, 10), (10, 11), (11, 12)] {
             let (dma_len, payload) = if request == READ_REQ { (64, 64) } else { (0, 0) };
             tap.add(at, Facts { dma_len, payload: 0, ..Tap::facts(out, request, psn) });
             let aeth = Aeth::new(Syndrome::Ack(31), msn);
-            tap.add(at + 400, Facts { aeth, payload, ..Tap::facts(back, response, psn) });
+            if answered {
+                tap.add(at + 400, Facts { aeth, payload, ..Tap::facts(back, response, psn) });
+            }
             at += 200_444;
         }
         let seen = tap.finish();
