@@ -12,8 +12,9 @@
 //! # How it decides
 //! A repeat that no NAK and no RNR NAK asked for, after more silence than a round trip takes. The value is the largest
 //! power of two of the formula that is no longer than the shortest time between two tries of one request. NICs with
-//! adaptive retransmission start far below it. Timeouts about the same requests, one after the other, are one stall. A READ or atomic whose answer passed
-//! here, and that comes again within 2.1 ms, has no known cause: the answer may have been lost behind the tap.
+//! adaptive retransmission start far below it. Timeouts about the same requests, one after the other, are one stall. A
+//! READ or atomic whose answer passed here, and that comes again within 2.1 ms, has no known cause: the answer may have
+//! been lost behind the tap.
 //!
 //! "Stalled" is the silence on the wire before the repeats of all timeouts, and of RNR waits: how long nothing moved.
 //! "Waited" is how long the oldest request had had no answer when its timer ran out for the first time: that is the
@@ -211,8 +212,8 @@ mod tests {
         assert!(found.evidence.0.contains(&("tries_apart_ns", Value::Number(70_000_000))));
         assert_eq!(
             found.advice,
-            "Find what was lost or late at these times, on both ways. A request was sent again after 60 ms, sooner than \
-             the timer takes: the timer was running when it was sent."
+            "Find what was lost or late at these times, on both ways. A request was sent again after 60 ms, sooner \
+             than the timer takes: the timer was running when it was sent."
         );
         assert!(!told(68_000_000).advice.contains("sooner"));
     }

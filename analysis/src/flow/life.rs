@@ -126,8 +126,8 @@ impl Flow {
         another && self.counters.has_requests() && self.is_at(packet)
     }
 
-    /// Whether `now` cannot be `known` once more. Of a READ a part may be asked for again, and no more than it asked for
-    /// (Linux `duplicate_request`: the same or a subset); and while something of it is missing, up to its end.
+    /// Whether `now` cannot be `known` once more. Of a READ a part may be asked for again, and no more than it asked
+    /// for (Linux `duplicate_request`: the same or a subset); and while something of it is missing, up to its end.
     fn is_another(&self, known: Identity, now: Identity) -> bool {
         if known.opcode() != now.opcode() || known.opcode().operation() != Operation::READ_REQ {
             return known != now;
