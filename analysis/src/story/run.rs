@@ -139,12 +139,13 @@ impl Run {
         let span = (self.next - self.start).max(0).unsigned_abs();
         // Some of what a sender goes through may be lost before the tap, but not most of it (chosen).
         let dense = self.came.saturating_mul(2) > span;
-        // Whoever asked had received one of them. Where none is left out, that one was sent again as well; who leaves
-        // some out may know that they had arrived. What had never come by here was lost before the tap, and more of it
-        // may have been.
-        let arrived = self.came >= span && !self.skips || self.came > self.repeats;
+        // What had never come by here was lost before the tap, and what had come by did arrive.
+        let before = self.came > self.repeats;
         if self.next - self.upto >= 0 {
             // Two packets that had passed here: one may be a late copy, or what was lost behind the tap.
+            // Whoever asked had received one of them. Where none is left out, that one was sent again as well; who
+            // leaves some out may know that they had arrived.
+            let arrived = before || self.came >= span && !self.skips;
             return if dense && arrived && self.is_long() && self.repeats >= 2 { Shows::All } else { Shows::Nothing };
         }
         let lone = self.exact && !self.is_long();
@@ -153,8 +154,9 @@ impl Run {
             // All of it had been missing here, or nothing answered it meanwhile: who sends all again does not stop.
             End::Further { heard } if self.exact && !self.skips && (self.repeats == 0 || !heard) => Shows::Missing,
             End::Back { further: true } if lone => Shows::Missing,
-            // Another answer may have stopped a sender that goes through all of it, and bursts that are lost are long.
-            End::Back { .. } | End::Capture if dense && arrived && self.repeats >= LONG => Shows::All,
+            // Another answer may have stopped a sender that goes through all of it, and bursts that are lost are
+            // rarely as long; behind the tap nothing shows that one of them had arrived.
+            End::Back { .. } | End::Capture if dense && before && self.repeats >= LONG => Shows::All,
             _ => Shows::Nothing,
         }
     }

@@ -31,6 +31,20 @@ fn a_tail_that_was_lost_as_a_whole_is_no_going_back() {
         assert_eq!(told.recovery == Recovery::GoBackN, !selective, "{:?}", told.recovery);
         assert_eq!(has(&seen.findings, "RT014"), !selective);
     }
+    // Only the very last one arrived, and one of the many that were sent again was lost.
+    let mut tap = Tap::default();
+    sends(&mut tap, out, 0..200);
+    tap.ack(back, 4, 5);
+    for _ in 0..8 {
+        tap.nak(back, 5, 5);
+    }
+    sends(&mut tap, out, 5..199);
+    tap.nak(back, 50, 50);
+    sends(&mut tap, out, 50..51);
+    tap.ack(back, 199, 200);
+    let seen = tap.finish();
+    assert_ne!(only_story(&seen).recovery, Recovery::GoBackN);
+    assert!(!has(&seen.findings, "RT014"));
 }
 
 #[test]
