@@ -2,6 +2,7 @@
 
 use super::pair::Pair;
 use super::report::{Course, DirectionBy, OUTWEIGHS};
+use super::sight::Kind;
 use super::way::{Alone, Way};
 
 /// What both taps of a pair leave out.
@@ -14,7 +15,7 @@ pub(super) struct Gaps {
 impl Gaps {
     pub(super) fn of(pair: &Pair, courses: &[Course<'_>]) -> Self {
         let past = |tap| courses.iter().map(|course| Past::of(course, tap)).fold(Past::default(), Past::and);
-        Self { leaks: [0, 1].map(|tap| Leak::of(pair, tap)), pasts: [0, 1].map(past) }
+        Self { leaks: [0, 1].map(|tap| Leak::of(pair, courses, tap)), pasts: [0, 1].map(past) }
     }
 
     /// Whether the second tap is taken to have missed what it saw no copy of and that the first alone saw.
@@ -22,6 +23,14 @@ impl Gaps {
         let [first, second] = &self.leaks;
         let leak = if course.first == 1 { first } else { second };
         leak.explains(course.way, up)
+    }
+
+    /// Of `gone` packets of a direction, of which nothing tells what became of them, those that the second tap may have
+    /// missed.
+    pub(super) fn doubtful(&self, course: &Course<'_>, gone: u64) -> u64 {
+        let [first, second] = &self.leaks;
+        let leak = if course.first == 1 { first } else { second };
+        leak.doubtful(course.way, gone)
     }
 
     /// Of the tap that a direction passes first, and of the other: whether many packets go past it.
@@ -81,12 +90,18 @@ struct Leak {
 
 impl Leak {
     /// Of tap `tap` of the two.
-    fn of(pair: &Pair, tap: usize) -> Self {
+    fn of(pair: &Pair, courses: &[Course<'_>], tap: usize) -> Self {
         let mut leak = Self { missed: 0, shown: 0, lost: 0 };
         for way in &pair.ways {
             if let Some(other) = way.alone.get(1 - tap.min(1)) {
                 leak.missed += other.missed;
-                leak.lost += other.proven;
+                // What passed this tap first and was seen behind it has passed it.
+                if passes_first(courses, way, tap) {
+                    leak.missed += KINDS_SENT.iter().map(|&kind| other.absent_of(kind)).sum::<u64>();
+                    leak.shown += way.through - way.shown;
+                } else {
+                    leak.lost += other.proven;
+                }
             }
             leak.shown += way.shown;
         }
@@ -102,4 +117,23 @@ impl Leak {
         let [absent, all, missed, shown] = [absent, all, self.missed, self.shown].map(u128::from);
         self.lost == 0 && missed != 0 && absent * (missed + shown) <= u128::from(OUTWEIGHS) * missed * all
     }
+
+    /// Of `gone` packets of a direction, those that this capture may have missed if it did so as often as it did where
+    /// it shows.
+    fn doubtful(&self, way: &Way, gone: u64) -> u64 {
+        let all = u128::from(way.through - way.shown + gone);
+        let [missed, shown] = [self.missed, self.shown].map(u128::from);
+        let most = (u128::from(OUTWEIGHS) * missed * all).div_ceil((missed + shown).max(1));
+        gone.min(u64::try_from(most).unwrap_or(u64::MAX))
+    }
+}
+
+/// What only a host sends: CNPs and what is unknown may be made on the way.
+const KINDS_SENT: [Kind; 4] = [Kind::Request, Kind::Response, Kind::Ack, Kind::Nak];
+
+/// Whether a direction is known to pass a tap before the other one, whatever either of them saw of it.
+fn passes_first(courses: &[Course<'_>], way: &Way, tap: usize) -> bool {
+    let known = |course: &&Course<'_>| matches!(course.by, DirectionBy::Ttl | DirectionBy::RoundTrip);
+    let this = |course: &&Course<'_>| (course.way.src, course.way.dst) == (way.src, way.dst);
+    courses.iter().filter(known).find(this).is_some_and(|course| course.first == tap)
 }

@@ -3,11 +3,10 @@
 use std::collections::HashMap;
 use std::collections::VecDeque;
 
-use rocetop_parsers::ib::opcode::Opcode;
 use rocetop_parsers::{Addr, Facts};
 
 use super::clock::{BLURRED, Clocks, Differences};
-use super::delivered::{Reach, asks};
+use super::delivered::asks;
 use super::front::Span;
 use super::reads::Mtus;
 use super::sight::{Kind, Sight, acknowledges};
@@ -88,14 +87,23 @@ impl Pair {
             self.mtus.add(&packet.facts);
             sight.rest = window.reads.get_mut(side).is_some_and(|reads| reads.is_rest(&packet.facts, self.mtus));
         }
-        if packet.facts.opcode != Opcode::CNP {
-            window.sports.add(packet.facts.sport);
+        let port = packet.facts.sport;
+        if let Some(psn) = acknowledges(&packet.facts).filter(|_| !sight.damaged)
+            && let Some(acked) = window.acked.get_mut(side)
+        {
+            acked.add([psn; 2], port, turn);
         }
-        if let Some(psn) = acknowledges(&packet.facts).filter(|_| !sight.damaged) {
-            window.acked = Some(Reach::with(window.acked, [psn; 2]));
+        if sight.kind == Kind::Request
+            && sight.shows()
+            && !sight.damaged
+            && let Some(asked) = window.asked.get_mut(side)
+        {
+            asked.add(asks(&packet.facts), port, turn);
+            sight.vain = self.is_vain(index, side, &sight);
         }
-        if sight.kind == Kind::Request && sight.shows() && !sight.damaged {
-            window.asked = Some(Reach::with(window.asked, asks(&packet.facts)));
+        let Some(window) = self.windows.get_mut(index) else { return };
+        if sight.kind == Kind::Response && sight.shows() && !sight.damaged {
+            window.responds(side, &sight);
         }
         if let Some(seen) = window.seen.get_mut(side) {
             // A flow of a single packet takes room for no more.
@@ -212,7 +220,7 @@ impl Pair {
         let seen = std::mem::take(&mut window.seen);
         self.learn(&window, &seen, &fates, upto);
         if fates.iter().flatten().any(|fate| matches!(fate, Fate::Alone(_))) {
-            window.proof = self.acknowledged(&window);
+            window.proofs = self.proofs(&window);
         }
         let mut both: Vec<(u64, u64)> = Vec::new();
         for side in 0..2 {
@@ -226,11 +234,11 @@ impl Pair {
                     continue;
                 }
                 match (fate, mate) {
-                    (Fate::Through { sure, .. }, Some(mate)) => {
+                    (Fate::Through { sure, again, .. }, Some(mate)) => {
                         if side == 0 && sure {
                             both.push((sight.turn, mate.turn));
                         }
-                        self.through(&mut window, side, [sight, mate], spans);
+                        self.through(&mut window, side, [sight, mate], again, spans);
                     }
                     (Fate::Alone(copies), _) => {
                         let expected = self.expected(side, sight.at, apart);
@@ -266,7 +274,7 @@ impl Pair {
         let Some(way) = self.ways.get_mut(window.way) else { return };
         let ([first, second], [fates, _]) = (seen, fates);
         for (sight, &fate) in first.iter().zip(fates) {
-            if let Fate::Through { mate, sure: true } = fate
+            if let Fate::Through { mate, sure: true, .. } = fate
                 && let Some(mate) = second.get(mate)
                 && sight.turn.max(mate.turn) < upto
             {
@@ -297,8 +305,8 @@ impl Pair {
         self.ways.get_mut(window.way)?.alone.get_mut(side)
     }
 
-    /// A packet that both saw, in the order of tap `side`.
-    fn through(&mut self, window: &mut Window, side: usize, seen: [&Sight; 2], spans: [Span; 2]) {
+    /// A packet that both saw, in the order of tap `side`; of several copies, if it came `again`.
+    fn through(&mut self, window: &mut Window, side: usize, seen: [&Sight; 2], again: bool, spans: [Span; 2]) {
         let [sight, mate] = seen;
         if window.started.get(side) == Some(&false) {
             self.judge_beginning(window, side, spans);
@@ -317,7 +325,7 @@ impl Pair {
         if side == 0
             && let Some(way) = self.ways.get_mut(window.way)
         {
-            way.through(sight, mate);
+            way.through(sight, mate, again);
         }
     }
 
@@ -437,8 +445,9 @@ impl Pair {
     /// A packet that the other tap should have seen.
     fn lost(&mut self, window: &mut Window, side: usize, sight: &Sight, copies: Copies) {
         let Some(alone) = self.ways.get_mut(window.way).and_then(|w| w.alone.get_mut(side)) else { return };
-        // Of several copies one at least arrived, and who missed that may have missed them all.
-        if copies.there == 0 && Self::was_delivered(window, sight) {
+        // Of several copies one at least arrived, and who missed that may have missed them all. So it is where the first
+        // one that the other tap saw was sent in vain.
+        if copies.vain || copies.there == 0 && Self::was_delivered(window, side, sight) {
             alone.missed += 1;
             return;
         }

@@ -102,12 +102,12 @@ pub struct TapReport {
     pub sent: u64,
     /// Of them, those seen at `to`.
     pub received: u64,
-    /// Of them, those that `to` should have seen and did not; `None` where `from` and `to` are not known apart, and
-    /// where `undecided` is not zero.
+    /// Of them, those that `to` should have seen and did not, at least: `undecided` ones may be lost as well. `None`
+    /// where `from` and `to` are not known apart, and where all are undecided.
     pub lost: Option<u64>,
-    /// The lost ones by kind.
+    /// The lost ones by kind, of each those that are certain.
     pub lost_by_kind: KindsReport,
-    /// The first of them.
+    /// The first of them and of the undecided ones.
     pub first_lost: Vec<FrameRef>,
     /// Rows of losses, the longest first.
     pub outages: Vec<OutageReport>,
@@ -115,7 +115,8 @@ pub struct TapReport {
     pub more_outages: u64,
     /// Sent, not seen at `to`, and yet delivered: the capture at `to` missed them, or they went another way.
     pub missed: u64,
-    /// Sent and not seen at `to`, lost or on another way: many packets that arrived went past this tap.
+    /// Sent and not seen at `to`, of which nothing tells what became of them: lost, or on another way where many packets
+    /// that arrived went past this tap, or missed by its capture where that is known to have missed others.
     pub undecided: u64,
     /// Seen at `to`, not at `from`, by kind: the capture at `from` missed them, they came another way, or something
     /// between made them.
@@ -242,11 +243,11 @@ impl<'a> Course<'a> {
         let gone = up.sum() - unshown - unrecognised;
         // Where packets that arrived went past the second tap, others may have.
         let [past_first, past_second] = gaps.pass(self);
-        let (lost, undecided) = if past_second { (0, gone) } else { (gone, 0) };
-        if past_second {
-            by_kind = KindsReport::default();
-        }
-        let known = known && undecided == 0;
+        let undecided = if past_second { gone } else { gaps.doubtful(self, gone) };
+        let lost = gone - undecided;
+        // Of what kind they are nobody knows: of each, those that are too many.
+        by_kind.less(undecided);
+        let known = known && (undecided == 0 || lost != 0);
         let missed = up.missed + unshown;
         let frame = |frame: FrameNo| place(frame, names);
         let received = way.through + unrecognised;
@@ -365,6 +366,14 @@ impl KindsReport {
     #[must_use]
     pub fn total(&self) -> u64 {
         self.requests + self.responses + self.acks + self.naks + self.cnps + self.other
+    }
+
+    /// Takes off so many of each kind.
+    fn less(&mut self, count: u64) {
+        let Self { requests, responses, acks, naks, cnps, other } = self;
+        for kind in [requests, responses, acks, naks, cnps, other] {
+            *kind = kind.saturating_sub(count);
+        }
     }
 
     /// Takes off so many whose kind is unknown: the large ones first, which most damage hits.

@@ -100,6 +100,8 @@ pub(super) struct Sight {
     pub(super) numbered: bool,
     /// It asks for the rest of an earlier READ.
     pub(super) rest: bool,
+    /// It had been acknowledged when it came by.
+    pub(super) vain: bool,
     /// What it is where a mirror shows packets twice.
     pub(super) glance: Glance,
 }
@@ -122,6 +124,7 @@ impl Sight {
             reliable: matches!(facts.opcode.transport(), Transport::Rc | Transport::Xrc),
             numbered: matches!(kind, Kind::Request | Kind::Response) && numbered(facts.opcode.transport()),
             rest: false,
+            vain: false,
             glance: Glance::First,
         }
     }

@@ -35,10 +35,9 @@ struct Fate {
     from: usize,
     to: usize,
     ordered: bool,
-    /// Whether it is known what was lost.
-    known: bool,
-    requests: u64,
-    answers: u64,
+    /// Those that were lost, at the least; `None` where it is not known whether any was.
+    requests: Option<u64>,
+    answers: Option<u64>,
     /// Packets of its direction, of whatever flow, that others overtook between the two.
     overtaken: u64,
     /// Of each of both: the time by its clock in which the other covers it, where that is not all of it.
@@ -86,19 +85,30 @@ impl Fates {
             return;
         }
         let kinds = &course.row.lost_by_kind;
-        // What cannot be said of a packet, which flow it was of (damaged beyond recognition), the row has taken off.
-        let requests = up.requests.lost(course.missed).min(kinds.requests);
-        let answers = up.answers.lost(course.missed).min(kinds.responses + kinds.acks + kinds.naks);
+        // What cannot be said of a packet, which flow it was of (damaged beyond recognition), the row has taken off. Of
+        // which flow those are whose fate nobody knows cannot be said either.
+        let doubtful = course.row.undecided;
+        let certain = |gone: u64, of_kind: u64| {
+            let lost = gone.saturating_sub(doubtful).min(of_kind);
+            let known = course.row.lost.is_some() && (doubtful == 0 || lost != 0) || doubtful != 0 && gone == 0;
+            known.then_some(lost)
+        };
+        let gone = up.requests.lost(course.missed);
+        let requests = certain(gone, kinds.requests);
+        let answers = certain(up.answers.lost(course.missed), kinds.responses + kinds.acks + kinds.naks);
         let covered = [first, second].map(|side| {
             let tally = window.tallies.get(side).filter(|tally| tally.outside != 0)?;
             let [from, to] = tally.common?;
             let [lost, last] = tally.lost.unwrap_or([from, to]);
             Some([from.min(lost), to.max(last)].map(i64::cast_unsigned))
         });
-        // What was damaged beyond recognition is no row of its own.
-        let known = up.requests.lost(false) <= requests;
+        // What was damaged beyond recognition is no row of its own, and of what is in doubt nobody knows which it was.
+        let lost = requests.unwrap_or(0);
+        let known = up.requests.lost(false) <= lost;
+        let frames = || up.first.iter().filter(|_| lost != 0 && gone <= lost);
         let row =
             |row: &Row| RowReport { at_ns: row.at[0].cast_unsigned(), packets: row.packets, frame: frame(row.frame) };
+        let outage = up.outage.as_deref().filter(|_| doubtful == 0 && lost + answers.unwrap_or(0) != 0);
         let fate = Fate {
             rows: up.rows.iter().filter(|_| known).map(row).collect(),
             rows_until: up.rows_until.filter(|_| known).map(i64::cast_unsigned),
@@ -106,14 +116,13 @@ impl Fates {
             from: tap(first),
             to: tap(second),
             ordered: course.row.direction_by != DirectionBy::Unknown,
-            known: course.row.lost.is_some(),
             requests,
             answers,
             overtaken: course.row.reordered,
             covered,
-            first: if requests == 0 { Vec::new() } else { up.first.iter().map(|&f| frame(f)).collect() },
-            lost_ns: up.lost.filter(|_| requests != 0).map(|span| span.map(i64::cast_unsigned)),
-            outage: up.outage.as_deref().filter(|_| requests + answers != 0).map(|o| OutageReport::of(o, &frame)),
+            first: frames().map(|&f| frame(f)).collect(),
+            lost_ns: up.lost.filter(|_| lost != 0).map(|span| span.map(i64::cast_unsigned)),
+            outage: outage.map(|o| OutageReport::of(o, &frame)),
         };
         self.0.entry(Name::of_key(&window.key)).or_default().push(fate);
     }
@@ -194,20 +203,20 @@ impl<'a> Beside<'a> {
     /// What the taps tell about a flow that asks and the one that answers it; `None` where they do not tell.
     pub(crate) fn told(&self, flow: &FlowReport, back: Option<&FlowReport>) -> Option<Told> {
         let fates = self.fates(flow)?;
-        let requests = most(fates, |fate| fate.requests)?;
+        let requests = most(fates.iter().map(|fate| fate.requests))?;
         let mine = |fate: &&Fate| fate.ordered && fate.from == self.tap;
         let next = || neighbours(fates).filter(mine);
-        let here = next().max_by_key(|fate| fate.requests).filter(|fate| fate.requests != 0);
+        let here = next().max_by_key(|fate| fate.requests).filter(|fate| fate.requests.is_some_and(|lost| lost != 0));
         let back = back.and_then(|back| self.fates(back));
         Some(Told {
             requests,
-            answers: back.and_then(|fates| most(fates, |fate| fate.answers)),
+            answers: back.and_then(|fates| most(fates.iter().map(|fate| fate.answers))),
             overtaken: fates.iter().filter(|fate| fate.ordered).map(|fate| fate.overtaken).max(),
             before: fates.iter().any(|fate| fate.ordered && fate.to == self.tap),
             behind: fates.iter().any(|fate| mine(&fate)),
             places: self.places(fates, |fate| fate.requests),
             places_back: back.map(|fates| self.places(fates, |fate| fate.answers)).unwrap_or_default(),
-            here: here.map_or(0, |fate| fate.requests),
+            here: here.and_then(|fate| fate.requests).unwrap_or(0),
             first: here.map(|fate| fate.first.clone()).unwrap_or_default(),
             lost_ns: here.and_then(|fate| fate.lost_ns),
             outage: here.and_then(|fate| fate.outage.clone()),
@@ -222,15 +231,16 @@ impl<'a> Beside<'a> {
         let name = Name::of(flow);
         let fates = self.between.fates.0.get(&name)?;
         // Of several lives nobody knows whose losses they are, unless there are none.
-        let clear = !self.reused.contains(&name) || fates.iter().all(|fate| fate.requests + fate.answers == 0);
+        let clear = !self.reused.contains(&name)
+            || fates.iter().all(|fate| fate.requests == Some(0) && fate.answers == Some(0));
         clear.then_some(fates)
     }
 
     /// Of every two neighbours, with what was lost between them.
-    fn places(&self, fates: &[Fate], lost: impl Fn(&Fate) -> u64) -> Vec<Place> {
+    fn places(&self, fates: &[Fate], lost: impl Fn(&Fate) -> Option<u64>) -> Vec<Place> {
         let name = |tap: usize| self.between.names.get(tap).cloned().unwrap_or_default();
-        let lossy = neighbours(fates).filter(|f| lost(f) != 0);
-        lossy.map(|f| Place { from: name(f.from), to: name(f.to), lost: lost(f) }).collect()
+        let lossy = neighbours(fates).filter_map(|f| Some((f, lost(f).filter(|&lost| lost != 0)?)));
+        lossy.map(|(f, lost)| Place { from: name(f.from), to: name(f.to), lost }).collect()
     }
 
     fn covered(&self, fates: &[Fate]) -> Option<[u64; 2]> {
@@ -248,7 +258,8 @@ fn neighbours(fates: &[Fate]) -> impl Iterator<Item = &Fate> {
     fates.iter().filter(move |f| !between(f))
 }
 
-/// The most between any two taps; `None` where it is not known which of two was passed first and so what was lost.
-fn most(fates: &[Fate], lost: impl Fn(&Fate) -> u64) -> Option<u64> {
-    fates.iter().map(|fate| fate.known.then(|| lost(fate))).reduce(|a, b| Some(a?.max(b?)))?
+/// The most between any two taps; `None` where of two of them it is not known what was lost: which was passed first, or
+/// what a capture missed.
+fn most(mut lost: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+    lost.try_fold(None, |most, lost| Some(most.max(Some(lost?))))?
 }

@@ -74,6 +74,8 @@ const HELD: usize = 1 << 12;
 pub(super) struct Copies {
     pub(super) here: usize,
     pub(super) there: usize,
+    /// The first one that the other tap saw had been acknowledged before.
+    pub(super) vain: bool,
 }
 
 /// A packet that only this tap saw.
@@ -198,6 +200,11 @@ impl Only {
         self.outages.truncate(LISTED);
     }
 
+    /// Packets of one kind that the other tap saw no copy of.
+    pub(super) fn absent_of(&self, kind: Kind) -> u64 {
+        self.absent.get(kind as usize).copied().unwrap_or_default()
+    }
+
     /// Of both counts, those of one kind.
     pub(super) fn of(&self, kind: Kind) -> u64 {
         let at = |counts: &[u64; KINDS]| counts.get(kind as usize).copied().unwrap_or_default();
@@ -253,10 +260,10 @@ impl Way {
         }
     }
 
-    /// A packet that both saw.
-    pub(super) fn through(&mut self, first: &Sight, second: &Sight) {
+    /// A packet that both saw, alone or with copies that were sent `again`: of these, one that is missing hardly shows.
+    pub(super) fn through(&mut self, first: &Sight, second: &Sight, again: bool) {
         self.through += 1;
-        self.shown += u64::from(first.shows());
+        self.shown += u64::from(first.shows() && !again);
         let each = |counts: &mut [u64; 2], at_first: bool, at_second: bool| {
             counts[0] += u64::from(at_first && !at_second);
             counts[1] += u64::from(at_second && !at_first);

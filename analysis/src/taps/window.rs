@@ -2,23 +2,25 @@
 
 use std::collections::VecDeque;
 
-use rocetop_parsers::{Nanos, Psn, Qpn};
+use rocetop_parsers::{Nanos, Psn};
 
 use super::align::{Group, assign, in_step};
-use super::delivered::Reach;
+use super::delivered::Proof;
+use super::lives::Lives;
 use super::reads::Reads;
 use super::sight::{Identity, Kind, Sight};
 use super::tally::Tally;
 use super::way::{Copies, Edge, Run};
 use crate::flow::Key;
-use crate::flow::headers::{Few, Place};
+use crate::flow::headers::Place;
 use crate::flow::mirror::{Glance, Look, Mirror, RECENT};
 
 /// What became of a packet that one tap saw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// The other tap saw it too: the index there. Where it saw as many copies, there is no doubt which.
-    Through { mate: usize, sure: bool },
+    /// The other tap saw it too: the index there. Where it saw as many copies, there is no doubt which. `again`: there
+    /// were several.
+    Through { mate: usize, sure: bool, again: bool },
     /// The other tap did not see this copy of it.
     Alone(Copies),
     /// A second sight of the same frame by this tap itself, which a mirror made.
@@ -58,29 +60,27 @@ pub(super) struct Window {
     looked_at: [u64; 2],
     /// READs that each tap saw.
     pub(super) reads: [Reads; 2],
-    /// Source ports that it was sent from; those of notifications tell nothing.
-    pub(super) sports: Few<u16, 1>,
-    /// The requests that were seen.
-    pub(super) asked: Option<Reach>,
-    /// What this flow's packets acknowledge of the way back.
-    pub(super) acked: Option<Reach>,
-    /// Up to where its requests are acknowledged for certain.
-    pub(super) proof: Option<Psn>,
-    /// The furthest response that both saw.
-    pub(super) answered: Option<Psn>,
+    /// The requests that each tap saw.
+    pub(super) asked: [Lives; 2],
+    /// What this flow's packets, as each tap saw them, acknowledge of the way back.
+    pub(super) acked: [Lives; 2],
+    /// What of its requests is acknowledged for certain.
+    pub(super) proofs: Vec<Proof>,
+    /// The responses that both saw, and the latest of them at the second tap.
+    pub(super) answered: Lives,
+    answered_until: u64,
+    /// The furthest response that each tap saw.
+    furthest: [Option<Psn>; 2],
+    /// The latest one that was sent again, with its turn.
+    resent: [Option<(u64, Psn)>; 2],
+    /// The flow that answers this one, by the hash of their ports, and how often it was looked for.
+    pub(super) mate: Option<usize>,
+    pub(super) looked_for_mate: u64,
 }
 
 /// PSNs within which one number is said to be beyond another: of a queue pair reused, half of all numbers are (chosen:
 /// more than any window, less than a sixtieth of all numbers).
 pub(super) const NEAR: i32 = 1 << 17;
-
-/// The later of two PSNs; a far one starts anew.
-pub(super) fn later(old: Option<Psn>, new: Psn) -> Option<Psn> {
-    match old {
-        Some(old) if (-NEAR..=0).contains(&(new - old)) => Some(old),
-        _ => Some(new),
-    }
-}
 
 impl Window {
     pub(super) fn new(key: Key, way: usize, patience: usize) -> Self {
@@ -98,20 +98,32 @@ impl Window {
             mirrors: [None, None],
             looked_at: [0; 2],
             reads: Default::default(),
-            sports: Few::default(),
-            asked: None,
-            acked: None,
-            proof: None,
-            answered: None,
+            asked: Default::default(),
+            acked: Default::default(),
+            proofs: Vec::new(),
+            answered: Lives::default(),
+            answered_until: 0,
+            furthest: [None; 2],
+            resent: [None; 2],
+            mate: None,
+            looked_for_mate: 0,
         }
     }
 
-    /// The only source port, and the destination queue pair: what tells whose answers these are ([`hash_fits`]).
-    ///
-    /// [`hash_fits`]: crate::engine::pairing::hash_fits
-    pub(super) fn road(&self) -> (Option<u16>, Qpn) {
-        let only = if self.sports.more() { None } else { self.sports.values().first().copied() };
-        (only, self.key.qp())
+    /// A response that tap `side` sees.
+    pub(super) fn responds(&mut self, side: usize, sight: &Sight) {
+        let (Some(furthest), Some(resent)) = (self.furthest.get_mut(side), self.resent.get_mut(side)) else { return };
+        match furthest {
+            Some(known) if (-NEAR..=0).contains(&(sight.psn - *known)) => *resent = Some((sight.turn, sight.psn)),
+            _ => *furthest = Some(sight.psn),
+        }
+    }
+
+    /// Whether this response that tap `side` saw was sent again, or is, or one before it later: who asked for that may
+    /// have lacked this one as well, and have given up before it asked.
+    pub(super) fn is_resent(&self, side: usize, sight: &Sight) -> bool {
+        let resent = self.resent.get(side).copied().flatten();
+        resent.is_some_and(|(turn, psn)| turn >= sight.turn && (0..=NEAR).contains(&(sight.psn - psn)))
     }
 
     pub(super) fn len(&self) -> usize {
@@ -140,7 +152,7 @@ impl Window {
             let of = |side| same.iter().filter(|s| s.1 == side).map(|s| s.2).collect();
             groups.push([of(0), of(1)]);
         }
-        let fate = Fate::Alone(Copies { here: 1, there: 0 });
+        let fate = Fate::Alone(Copies { here: 1, there: 0, vain: false });
         let mut fates = [vec![fate; self.seen[0].len()], vec![fate; self.seen[1].len()]];
         for (side, (fates, peer)) in fates.iter_mut().zip(peer).enumerate() {
             self.drop_mirrored(side, &mut groups, fates, peer);
@@ -253,20 +265,34 @@ impl Window {
         let turned_roughly = roughly.map(|d| -d);
         pairs.extend(assign(second, first, &turned, &fixed[0], turned_roughly).into_iter().map(|(b, a)| (a, b)));
         for group in &groups {
-            let copies = [(&group.up, &group.down), (&group.down, &group.up)];
-            for (fates, (here, there)) in fates.iter_mut().zip(copies) {
+            let copies = [(&group.up, &group.down, second), (&group.down, &group.up, first)];
+            for (fates, (here, there, seen)) in fates.iter_mut().zip(copies) {
+                let earliest = there.iter().filter_map(|&index| seen.get(index)).min_by_key(|sight| sight.turn);
+                let vain = earliest.is_some_and(|sight| sight.vain);
                 for &index in here {
                     if let Some(fate) = fates.get_mut(index) {
-                        *fate = Fate::Alone(Copies { here: here.len(), there: there.len() });
+                        *fate = Fate::Alone(Copies { here: here.len(), there: there.len(), vain });
                     }
                 }
             }
         }
+        let mut answered = Vec::new();
         for (n, (a, b)) in pairs.into_iter().enumerate() {
-            set(fates, a, b, n < sure);
-            if let Some(sight) = self.sight(1, b).filter(|b| b.kind == Kind::Response) {
-                self.answered = later(self.answered, sight.psn);
+            let again = fates[0].get(a).is_some_and(|fate| matches!(fate, Fate::Alone(c) if c.here + c.there > 2));
+            let through = |mate| Fate::Through { mate, sure: n < sure, again };
+            let [first, second] = &mut *fates;
+            if let (Some(fa), Some(fb)) = (first.get_mut(a), second.get_mut(b)) {
+                (*fa, *fb) = (through(b), through(a));
             }
+            if let Some(sight) = self.sight(1, b).filter(|b| b.kind == Kind::Response && b.turn > self.answered_until) {
+                answered.push((sight.turn, sight.psn));
+            }
+        }
+        answered.sort_unstable_by_key(|&(turn, _)| turn);
+        for (turn, psn) in answered {
+            // One life has one port: these are told apart by their PSNs.
+            self.answered.add([psn; 2], 0, turn);
+            self.answered_until = turn;
         }
         self.difference = latest.or(known);
         let [by_first, by_second] = fixed;
@@ -287,11 +313,4 @@ fn nearest(mut each: Vec<Option<i64>>, known: Option<i64>) -> Vec<Option<i64>> {
         *slot = last;
     }
     each
-}
-
-fn set(fates: &mut [Vec<Fate>; 2], a: usize, b: usize, sure: bool) {
-    let [first, second] = fates;
-    if let (Some(fa), Some(fb)) = (first.get_mut(a), second.get_mut(b)) {
-        (*fa, *fb) = (Fate::Through { mate: b, sure }, Fate::Through { mate: a, sure });
-    }
 }

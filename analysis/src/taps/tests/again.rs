@@ -33,7 +33,7 @@ fn a_burst_sent_again_is_no_mirror() {
     lab.both(answer(NAK, 1, 1, 5_000));
     for n in 1..100 {
         lab.both(sent(n, 13_000 + u64::from(n) * GAP));
-        lab.both(answer(ACK, n, n, 17_000 + u64::from(n) * GAP));
+        lab.both(answer(ACK, n, n, 47_000 + u64::from(n) * GAP));
     }
     let [there, back] = lab.rows().map(Option::unwrap);
     assert_eq!((there.sent, there.received, there.lost, there.mirror_copies), (199, 198, Some(1), 0));
@@ -85,7 +85,7 @@ fn bursts_shown_twice_are_doubles_as_their_answers_are() {
         let begin = u64::from(burst) * 100_000;
         for n in burst * 20..burst * 20 + 20 {
             let sent = sent(n, begin + u64::from(n % 20) * GAP);
-            if n == 59 {
+            if n == 70 {
                 lab.seen(0, sent, 0);
                 lab.seen(0, sent, 5_000);
             } else {
@@ -93,8 +93,8 @@ fn bursts_shown_twice_are_doubles_as_their_answers_are() {
             }
         }
         if burst == 3 {
-            twice(&mut lab, answer(NAK, 59, 59, begin + 40_000));
-            twice(&mut lab, sent(59, begin + 80_000));
+            twice(&mut lab, answer(NAK, 70, 70, begin + 32_000));
+            twice(&mut lab, sent(70, begin + 50_000));
         }
         for n in [9, 19] {
             let psn = burst * 20 + n;

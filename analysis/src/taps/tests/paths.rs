@@ -159,8 +159,8 @@ fn on_several_ways_nothing_is_called_lost() {
     let row = around(|n| n % 2 == 0);
     assert_eq!(figures(&row), (230, 120, None, 100, 10, 0));
     assert_eq!((row.lost_by_kind.total(), row.first_lost.len(), row.outages.len()), (0, 0, 0));
-    // A capture that misses one in a hundred is no second way.
-    assert_eq!(figures(&around(|n| n % 100 != 50)), (230, 218, Some(10), 2, 0, 0));
+    // A capture that misses one in a hundred is no second way, and may have missed one of the ten.
+    assert_eq!(figures(&around(|n| n % 100 != 50)), (230, 218, Some(9), 2, 1, 0));
 }
 
 #[test]

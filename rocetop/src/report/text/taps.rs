@@ -44,7 +44,7 @@ pub fn write(out: &mut impl Write, between: &Between) -> io::Result<()> {
     let verdict = match (lost, unknown) {
         (0, true) => (PLAIN, "Which way the packets went is not known, so nothing is called lost.".to_owned()),
         (0, false) if undecided != 0 => {
-            (PLAIN, "Nothing is called lost: many packets went past one of the taps.".to_owned())
+            (PLAIN, "Nothing is called lost: one of the captures lacks packets that arrived.".to_owned())
         }
         (0, false) if apart != 0 => (GOOD, "Of what was judged, nothing was lost between the taps.".to_owned()),
         (0, false) => (GOOD, "Nothing was lost between the taps.".to_owned()),
@@ -53,7 +53,10 @@ pub fn write(out: &mut impl Write, between: &Between) -> io::Result<()> {
     };
     page.words(verdict.0, "  ", &verdict.1)?;
     if undecided != 0 {
-        let note = format!("{} lost or on another way: nothing tells which.", counted(undecided, "packet"));
+        let note = format!(
+            "{} lost, or on another way, or missed by a capture: nothing tells which.",
+            counted(undecided, "packet")
+        );
         page.words(PLAIN, "  ", &note)?;
     }
     if apart != 0 {
@@ -175,6 +178,7 @@ fn direction<W: Write>(page: &mut Page<'_, W>, row: &TapReport) -> io::Result<()
         || "lost: not known".to_owned(),
         |lost| match lost {
             0 => "none lost".to_owned(),
+            n if row.undecided != 0 => format!("at least {} lost ({})", count(n), share(n, row.sent)),
             n => format!("{} lost ({})", count(n), share(n, row.sent)),
         },
     );
@@ -183,8 +187,10 @@ fn direction<W: Write>(page: &mut Page<'_, W>, row: &TapReport) -> io::Result<()
     page.figures(style, "      Packets  ", &figures)?;
     let kinds = kinds(&row.lost_by_kind);
     if row.lost.is_some_and(|lost| lost != 0) {
-        page.figures(BAD, "      Lost     ", &kinds)?;
-        page.words(PLAIN, "      First    ", &frames(&row.first_lost, row.lost_by_kind.total()))?;
+        if !kinds.is_empty() {
+            page.figures(BAD, "      Lost     ", &kinds)?;
+        }
+        page.words(PLAIN, "      First    ", &frames(&row.first_lost, row.lost.unwrap_or(0) + row.undecided))?;
     }
     for outage in row.outages.iter().take(FEW) {
         gap(page, outage)?;
@@ -232,7 +238,7 @@ fn direction<W: Write>(page: &mut Page<'_, W>, row: &TapReport) -> io::Result<()
     }
     if row.undecided != 0 {
         let note = format!(
-            "{} lost, or on another way: many that arrived are not in the second capture either",
+            "{} lost, or on another way, or missed: others that arrived are not in the second capture either",
             counted(row.undecided, "packet")
         );
         page.words(PLAIN, "      Unknown  ", &note)?;
