@@ -191,9 +191,21 @@ fn a_choice_of_connections() {
         assert_eq!(flows(&report(&["--host", host, "--qpn", "33", LOSS])), [4, 5], "{host}");
     }
     for (args, said) in [
-        (&["--qpn", "99"][..], "rocetop: no connection fits --qpn 99: none of 8 flows\n"),
-        (&["--qpn", "0xffffff"], "rocetop: no connection fits --qpn 0xffffff: none of 8 flows\n"),
-        (&["--host", "10.9.1.2"], "rocetop: no connection fits --host 10.9.1.2: none of 8 flows\n"),
+        (
+            &["--qpn", "99"][..],
+            "rocetop: no connection fits --qpn 99: none of 8 flows\n\
+            rocetop: the nearest queue pairs are 31, 32, 33, 34\n",
+        ),
+        (
+            &["--qpn", "0xffffff", "--host", "10.9.1.1"],
+            "rocetop: no connection fits --qpn 0xffffff and --host 10.9.1.1: none of 8 flows\n\
+            rocetop: the nearest queue pairs are 0x1f, 0x20, 0x21, 0x22\n",
+        ),
+        (
+            &["--host", "10.9.1.2"],
+            "rocetop: no connection fits --host 10.9.1.2: none of 8 flows\n\
+            rocetop: the addresses are 10.9.1.1, 10.9.2.1\n",
+        ),
         (
             &["-f", "tcp"],
             "rocetop: none of 778 frames passes the filter \"tcp\" (of what is tagged or tunnelled a filter sees the \

@@ -9,7 +9,7 @@ use rocetop_analysis::{Focus, Ledger, Severity};
 
 use super::input::Input;
 use super::write::{self, Target};
-use super::{Exit, quiet_pipe};
+use super::{Exit, quiet_pipe, unmatched};
 use crate::report::select::{Host, QpNumber, Selection};
 use crate::report::{json, text};
 use crate::run::Outcome;
@@ -27,7 +27,7 @@ use crate::source::CaptureSummary;
     by source QP     datagrams name the queue pair that sent them\n\n\
     Exit codes: 0 analysed, 1 findings as bad as --fail-on or worse, 2 usage or I/O error, \
     3 a capture is cut or corrupt and was analysed as far as it goes (whatever was found). A selection or a filter \
-    that nothing fits is said on standard error and ends with 0: nothing went wrong.")]
+    that nothing fits is said on standard error, with what is there, and ends with 0: nothing went wrong.")]
 pub struct Args {
     /// Each FILE is a vantage point of its own: tell what was lost between them, and the delays
     #[arg(long, conflicts_with_all = ["threads", "flow", "write"])]
@@ -112,7 +112,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let ledger = Ledger::new(&outcome.engine, names);
     let chosen = args.chosen();
     let found = chosen.findings(&ledger, None);
-    args.tell_unmatched(std::slice::from_ref(&ledger));
+    unmatched::tell(&chosen, std::slice::from_ref(&ledger));
     print(args, &outcome, &ledger, &found, &chosen, again).or_else(quiet_pipe).context("cannot write the report")?;
     if let Some(target) = target {
         target.save(&args.input, &options, &stop, &ledger, &found, &chosen)?;
@@ -132,20 +132,6 @@ impl Args {
     /// Which connections are asked for.
     pub(super) fn chosen(&self) -> Selection {
         Selection { flow: self.flow, qpn: self.qpn.clone(), host: self.host.clone() }
-    }
-
-    /// Says on standard error that the selection fits no connection, where it fits none. That is an answer and no
-    /// error: whoever wants one takes `check`, where a selection of nothing fails.
-    pub(super) fn tell_unmatched(&self, ledgers: &[Ledger<'_>]) {
-        let chosen = self.chosen();
-        let flows: usize = ledgers.iter().map(Ledger::len).sum();
-        if chosen.is_all() || ledgers.iter().any(|ledger| chosen.flows(ledger).next().is_some()) {
-            return;
-        }
-        let qpn = self.qpn.as_ref().map(|qpn| format!("--qpn {qpn}"));
-        let host = self.host.as_ref().map(|host| format!("--host {host}"));
-        let asked: Vec<String> = qpn.into_iter().chain(host).collect();
-        anstream::eprintln!("rocetop: no connection fits {}: none of {flows} flows", asked.join(" and "));
     }
 
     /// A capture that is cut beats a finding that `--fail-on` asks for.

@@ -8,6 +8,7 @@ pub mod input;
 pub mod live;
 pub mod simulate;
 mod taps;
+mod unmatched;
 mod write;
 
 use std::io;

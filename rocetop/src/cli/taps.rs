@@ -10,7 +10,7 @@ use rocetop_analysis::taps::Between;
 
 use super::analyze::Args;
 use super::input::{Input, tell_problems, with_progress};
-use super::{Exit, quiet_pipe};
+use super::{Exit, quiet_pipe, unmatched};
 use crate::report::select::Selection;
 use crate::report::taps::{self as json, Ids};
 use crate::report::text;
@@ -57,7 +57,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             ledgers.iter().flat_map(|ledger| chosen.flows(ledger)).map(|flow| (flow.src, flow.dst)).collect();
         between.rows.retain(|row| ways.contains(&(row.src.clone(), row.dst.clone())));
     }
-    args.tell_unmatched(&ledgers);
+    unmatched::tell(&chosen, &ledgers);
     print(args, &taps, &between, &captures, &ledgers, &found, chosen)
         .or_else(quiet_pipe)
         .context("cannot write the report")?;
