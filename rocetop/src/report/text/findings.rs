@@ -1,5 +1,6 @@
 //! What the detectors found, the worst first.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
@@ -17,17 +18,34 @@ const FRAMES: usize = 6;
 /// Where the text of a finding starts: behind the code and the longest severity.
 const INDENT: &str = "                ";
 
-/// What is critical first; and of that, and of what is to be warned of, one of each kind before a second of the same,
-/// so that a capture full of one does not hide another.
-fn in_turn(found: &Findings) -> Vec<&Finding> {
+/// The findings to show, at most so many, the worst first. Each kind stands with its strongest one before any kind has
+/// a second: forty connections with one trouble do not hide another.
+fn in_turn(found: &Findings, most: usize) -> Vec<&Finding> {
     let mut codes = BTreeSet::new();
     let mut list: Vec<_> = found.list.iter().map(|finding| (finding, codes.insert(finding.code))).collect();
-    list.sort_by_key(|&(finding, first)| match finding.severity {
-        Severity::Critical => (0, !first),
-        Severity::Warning => (1, !first),
-        Severity::Info => (2, true),
-    });
+    // Stable: the order of the findings, which are the worst first.
+    list.sort_by_key(|&(_, first)| !first);
+    list.truncate(most);
+    list.sort_by_key(|&(finding, first)| (Reverse(finding.severity), !first));
     list.into_iter().map(|(finding, _)| finding).collect()
+}
+
+/// How many more findings of a kind there are than are `shown`, and what shows them; `None` where these are all.
+fn same(found: &Findings, shown: &[&Finding], code: &str) -> Option<String> {
+    let of_kind = |finding: &&Finding| finding.code == code;
+    let here: BTreeSet<_> = shown.iter().copied().filter(of_kind).map(|finding| finding.connection).collect();
+    let all = || found.list.iter().filter(of_kind);
+    let gone: u64 = found.more.iter().filter(|(of, _)| *of == code).map(|&(_, n)| n).sum();
+    let hidden = all().count().saturating_sub(shown.iter().copied().filter(of_kind).count()) as u64;
+    let elsewhere: BTreeSet<_> =
+        all().filter_map(|finding| finding.connection).filter(|id| !here.contains(&Some(*id))).collect();
+    // Of those that were not kept nobody knows how many connections they are about.
+    let what = match (hidden + gone, elsewhere.len() as u64) {
+        (0, _) => return None,
+        (_, n) if n != 0 && gone == 0 => format!("Also about {}", counted(n, "more connection")),
+        (n, _) => format!("And {} of this kind", counted(n, "more finding")),
+    };
+    Some(if hidden == 0 { format!("{what}.") } else { format!("{what}: --top {} or --json.", found.list.len()) })
 }
 
 /// Writes as many findings as are to be `shown`, and how many there are beyond. `start` is the time of the capture's
@@ -41,8 +59,9 @@ pub(super) fn write<W: Write>(
 ) -> io::Result<()> {
     let (most, ids) = (shown.top, shown.before.unwrap_or_default());
     let mut said = BTreeSet::new();
-    let list = in_turn(found);
-    for &finding in list.iter().take(most) {
+    let list = in_turn(found, most);
+    let mut kinds = BTreeSet::new();
+    for &finding in &list {
         page.gap()?;
         let mut here = finding.clone();
         ids.shift_finding(&mut here);
@@ -50,6 +69,11 @@ pub(super) fn write<W: Write>(
         // The same thing about several connections is advised once.
         if said.insert(&finding.advice) {
             page.words(DIM, INDENT, &finding.advice)?;
+        }
+        if kinds.insert(finding.code)
+            && let Some(same) = same(found, &list, finding.code)
+        {
+            page.words(DIM, INDENT, &same)?;
         }
     }
     if !found.of_all.is_empty() {
@@ -60,11 +84,12 @@ pub(super) fn write<W: Write>(
         page.words(DIM, "", &note)?;
     }
     let hidden = found.list.len().saturating_sub(most) as u64;
-    let critical = list.iter().skip(most).filter(|finding| finding.severity == Severity::Critical).count() as u64;
+    let criticals = |n: usize, finding: &Finding| n + usize::from(finding.severity == Severity::Critical);
+    let critical = found.list.iter().fold(0, criticals) - list.iter().copied().fold(0, criticals);
     let gone: u64 = found.more.iter().map(|&(_, n)| n).sum();
     let all = format!("--top {} or --json has", found.list.len());
     let which = if critical == 0 { "" } else { " critical" };
-    let among = if critical == 0 { String::new() } else { format!(", {} of them critical", count(critical)) };
+    let among = if critical == 0 { String::new() } else { format!(", {} of them critical", count(critical as u64)) };
     let note = match (hidden, gone) {
         (0, 0) => return Ok(()),
         (1, 0) => format!("and 1 more{which} finding; {all} it."),
@@ -183,7 +208,8 @@ mod tests {
     #[test]
     fn what_it_cost_is_said_once() {
         let evidence = Evidence::default().with("requests", 7_561u64).with("sent_again", 6_921u64);
-        let evidence = evidence.with("stall_ns", 381_800_000u64).with("recovery_ns", 0u64).with("goodput_mbps", 2u64);
+        let evidence =
+            evidence.with("stall_ns", 381_800_000u64).with("recovery_ns", 0u64).with("goodput_mbps", 2u64);
         let loss = Finding { evidence, ..finding(Severity::Critical, 1) };
         assert_eq!(cost(&loss), ["92% of 7,561 packets are repeats", "stalled 382 ms", "goodput 2 Mb/s"]);
         let titled = Finding { title: "50 RNR NAKs, stalled 382 ms, 150 sent again".into(), ..loss };
@@ -229,25 +255,59 @@ mod tests {
     }
 
     #[test]
-    fn what_is_critical_waits_for_no_warning() {
-        let of = |code, severity, title: &str| Finding { code, title: title.to_owned(), ..finding(severity, 1) };
-        let critical = |code, title: &str| of(code, Severity::Critical, title);
+    fn a_kind_stands_before_a_second_of_what_is_worse() {
+        let of = |code, severity, connection, title: &str| Finding {
+            code,
+            connection: Some(connection),
+            title: title.to_owned(),
+            ..finding(severity, 1)
+        };
+        let critical = |code, connection, title: &str| of(code, Severity::Critical, connection, title);
         let list = vec![
-            critical("RT004", "first"),
-            critical("RT004", "second"),
-            critical("RT007", "third"),
-            of("RT001", Severity::Warning, "fourth"),
-            of("RT003", Severity::Warning, "fifth"),
+            critical("RT004", 1, "first"),
+            critical("RT004", 2, "second"),
+            critical("RT007", 1, "third"),
+            of("RT001", Severity::Warning, 1, "fourth"),
+            of("RT040", Severity::Info, 1, "fifth"),
         ];
         let found = Findings { list, ..Findings::default() };
-        let shown = text(&found, 3);
-        let titles: Vec<&str> =
-            shown.lines().filter_map(|l| Some(l.strip_prefix("RT")?.split_once("  ")?.1.trim())).collect();
-        assert_eq!(titles, ["first", "third", "second"]);
-        assert!(shown.ends_with("\nand 2 more findings; --top 5 or --json has them.\n"), "{shown}");
+        let titles = |shown: &str| -> Vec<String> {
+            let titles =
+                shown.lines().filter_map(|l| Some(l.strip_prefix("RT")?.split_once("  ")?.1.trim().to_owned()));
+            titles.collect()
+        };
+        let shown = text(&found, 4);
+        assert_eq!(titles(&shown), ["first", "third", "fourth", "fifth"]);
+        assert!(shown.contains("\n                Also about 1 more connection: --top 5 or --json.\n"), "{shown}");
+        assert!(shown.ends_with("\nand 1 more critical finding; --top 5 or --json has it.\n"), "{shown}");
+        // What there is room for stands with what is as bad.
+        let shown = text(&found, 5);
+        assert_eq!(titles(&shown), ["first", "third", "second", "fourth", "fifth"]);
+        assert!(!shown.contains("--json"), "{shown}");
         let shown = text(&found, 1);
         assert!(shown.ends_with("\nand 4 more findings, 2 of them critical; --top 5 or --json has them.\n"), "{shown}");
     }
+
+    #[test]
+    fn forty_of_a_kind_are_one_with_a_count() {
+        let of = |code, connection| Finding { code, connection: Some(connection), ..finding(Severity::Warning, 1) };
+        let mut list: Vec<Finding> = (0..40).map(|connection| of("RT003", connection)).collect();
+        list.extend((0..12).map(|n| Finding { severity: Severity::Info, ..of(CODES[n], 0) }));
+        let shown = text(&Findings { list: list.clone(), ..Findings::default() }, 10);
+        let named = |code: &str| shown.lines().filter(|line| line.starts_with(code)).count();
+        assert_eq!((named("RT003"), CODES.iter().map(|code| named(code)).sum::<usize>()), (1, 9), "{shown}");
+        assert!(shown.contains("                Also about 39 more connections: --top 52 or --json.\n"), "{shown}");
+        assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+        // Both directions of one connection, and more than were kept.
+        let both = vec![of("RT003", 7), of("RT003", 7)];
+        let shown = text(&Findings { list: both, ..Findings::default() }, 1);
+        assert!(shown.contains("And 1 more finding of this kind: --top 2 or --json.\n"), "{shown}");
+        let shown = text(&Findings { list, more: vec![("RT003", 1_000)], ..Findings::default() }, 10);
+        assert!(shown.contains("And 1,039 more findings of this kind: --top 52 or --json.\n"), "{shown}");
+    }
+
+    const CODES: [&str; 12] =
+        ["RT020", "RT021", "RT022", "RT023", "RT024", "RT025", "RT026", "RT027", "RT028", "RT029", "RT030", "RT031"];
 
     #[test]
     fn counts_what_is_not_shown() {
