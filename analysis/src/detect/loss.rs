@@ -143,8 +143,8 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         if let Some(ns) = digest.as_ref().filter(|_| story.more_episodes == 0).map(|d| d.lasted_ns) {
             evidence = evidence.with("recovery_ns", ns);
         }
-        if let Some(mbps) = story.goodput_mbps {
-            evidence = evidence.with("goodput_mbps", mbps);
+        if let Some((mbps, bps)) = story.goodput_mbps.zip(story.goodput_bps) {
+            evidence = evidence.with("goodput_mbps", mbps).with("goodput_bps", bps);
         }
         // Of the episodes at hand, so that it can be added up by hand.
         if let Some(d) = digest.as_ref().filter(|d| told.is_none() && d.packets != 0 && d.repeats != 0) {

@@ -174,13 +174,13 @@ impl Flow {
             return None;
         }
         let time = self.counters.last.since(self.counters.first).0;
-        // Bits in nanoseconds are thousandths of what is wanted.
-        let goodput_mbps = bytes.0.saturating_mul(8_000).checked_div(time);
+        let bits = u128::from(bytes.0) * 8_000_000_000;
+        let goodput_bps = bits.checked_div(u128::from(time)).map(|bps| u64::try_from(bps).unwrap_or(u64::MAX));
         let around = Around {
             seen_again,
             answered: peer.is_some() || numbered(self.transport) && !self.recovers(),
             hops: (hops(self), peer.and_then(hops)),
-            goodput_mbps,
+            goodput_bps,
             most_in_flight: if numbered(self.transport) { self.most_in_flight } else { 0 },
         };
         Some(match &self.story {

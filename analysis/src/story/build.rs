@@ -21,7 +21,7 @@ pub(crate) struct Around {
     /// Most routers that requests and answers had passed.
     pub(crate) hops: (Option<u8>, Option<u8>),
     pub(crate) most_in_flight: u32,
-    pub(crate) goodput_mbps: Option<u64>,
+    pub(crate) goodput_bps: Option<u64>,
 }
 
 /// Initial TTLs that are in use: Linux and most NICs (64), others (128, 255).
@@ -116,7 +116,8 @@ impl Story {
             silence_ns: self.quiet.0.0,
             silence_before: (self.quiet.0 != Nanos(0)).then(|| frame(self.quiet.1)),
             most_in_flight: around.most_in_flight,
-            goodput_mbps: around.goodput_mbps,
+            goodput_mbps: around.goodput_bps.map(|bps| bps / 1_000_000),
+            goodput_bps: around.goodput_bps,
             messages_completed: self.progress.completed(),
             message_size: self.sizes.report(),
             credits_least: self.progress.credits(),

@@ -216,6 +216,8 @@ pub struct StoryReport {
     /// Payload of the requests without repeats (of a READ what it asks for) over the time from the first packet to the
     /// last, in millions of bits a second; `None` where that took no time.
     pub goodput_mbps: Option<u64>,
+    /// The same in bits a second.
+    pub goodput_bps: Option<u64>,
     /// Messages that the responder said to have completed between its first answer seen and the last (the MSN's
     /// progress).
     pub messages_completed: Option<u32>,

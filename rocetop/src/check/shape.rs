@@ -71,6 +71,7 @@ fn flow() -> FlowReport {
             last_acked_psn: Some(0),
             unanswered_since_ns: Some(0),
             goodput_mbps: Some(0),
+            goodput_bps: Some(0),
             messages_completed: Some(0),
             message_size: Some(Sizes::default()),
             credits_least: Some(0),

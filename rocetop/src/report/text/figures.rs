@@ -18,9 +18,16 @@ pub(super) fn bars(figures: &[u64]) -> String {
     figures.iter().filter_map(|n| STEPS.get(step(n))).collect()
 }
 
+const BITS: [&str; 5] = ["b/s", "kb/s", "Mb/s", "Gb/s", "Tb/s"];
+
 /// Bits a second: `28.8 Mb/s`.
 pub(super) fn rate(bytes: u64, ns: u64) -> Option<String> {
-    (ns != 0).then(|| scaled(bytes as f64 * 8e9 / ns as f64, &["b/s", "kb/s", "Mb/s", "Gb/s", "Tb/s"]))
+    (ns != 0).then(|| scaled(bytes as f64 * 8e9 / ns as f64, &BITS))
+}
+
+/// The same of a rate that is known: `412 kb/s`.
+pub(super) fn bits(bps: u64) -> String {
+    scaled(bps as f64, &BITS)
 }
 
 /// Gigabits a second with two digits behind the point: `12.34`.
@@ -94,6 +101,7 @@ mod tests {
         assert_eq!(bytes(6_236_430), "6.24 MB");
         assert_eq!(bytes(999_999), "1 MB");
         assert_eq!(rate(6_236_430, 1_722_748_000).unwrap(), "29.0 Mb/s");
+        assert_eq!([0, 411_640, 98_765_432_100].map(bits), ["0 b/s", "412 kb/s", "98.8 Gb/s"]);
         assert_eq!(duration(850), "850 ns");
         assert_eq!(duration(1_722_748_000), "1.72 s");
         assert_eq!(duration(7_500_000_000_000), "2 h 05 min");

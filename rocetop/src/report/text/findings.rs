@@ -8,7 +8,7 @@ use rocetop_analysis::detect::{Findings, Value};
 use rocetop_analysis::{Finding, Severity};
 
 use super::Shown;
-use super::figures::{count, counted, duration, share};
+use super::figures::{bits, count, counted, duration, share};
 use super::files::Files;
 use super::page::{BAD, DIM, HEAD, PLAIN, Page};
 
@@ -157,10 +157,7 @@ fn cost(finding: &Finding) -> Vec<String> {
         time("stall_ns", "stalled"),
         time("tries_apart_ns", "tries apart by at least"),
         time("timeout_ns", "timeout about"),
-        number("goodput_mbps").map(|mbps| match mbps {
-            0 => "goodput below 1 Mb/s".to_owned(),
-            _ => format!("goodput {} Mb/s", count(mbps)),
-        }),
+        number("goodput_bps").map(|bps| format!("goodput {}", bits(bps))),
         number("last_acked_psn").map(|psn| format!("PSN {psn} was acknowledged last")),
     ];
     figures.into_iter().flatten().filter(|figure| !finding.title.contains(figure)).collect()
@@ -209,11 +206,11 @@ mod tests {
     fn what_it_cost_is_said_once() {
         let evidence = Evidence::default().with("requests", 7_561u64).with("sent_again", 6_921u64);
         let evidence =
-            evidence.with("stall_ns", 381_800_000u64).with("recovery_ns", 0u64).with("goodput_mbps", 2u64);
+            evidence.with("stall_ns", 381_800_000u64).with("recovery_ns", 0u64).with("goodput_bps", 2_412_000u64);
         let loss = Finding { evidence, ..finding(Severity::Critical, 1) };
-        assert_eq!(cost(&loss), ["92% of 7,561 packets are repeats", "stalled 382 ms", "goodput 2 Mb/s"]);
+        assert_eq!(cost(&loss), ["92% of 7,561 packets are repeats", "stalled 382 ms", "goodput 2.41 Mb/s"]);
         let titled = Finding { title: "50 RNR NAKs, stalled 382 ms, 150 sent again".into(), ..loss };
-        assert_eq!(cost(&titled), ["92% of 7,561 packets are repeats", "goodput 2 Mb/s"]);
+        assert_eq!(cost(&titled), ["92% of 7,561 packets are repeats", "goodput 2.41 Mb/s"]);
         let evidence = Evidence::default().with("waited_least_ns", 10_500_000u64).with("waited_most_ns", 10_500_000u64);
         let evidence = evidence.with("timeout_ns", 67_108_864u64).with("last_acked_psn", 1_118_484u64);
         let dead = Finding { evidence, ..finding(Severity::Critical, 1) };
