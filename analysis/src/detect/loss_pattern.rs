@@ -27,7 +27,8 @@
 //! time, and what was lost in it is told as the least (`judged_ns` of `lasted_ns`).
 //!
 //! With several captures (`--taps`) it is what was lost between them that counts, wherever they cover the flow: the
-//! finding is that of the tap before the losses, and what no tap lost is not judged.
+//! finding is that of the tap before the losses, and what no tap lost is not judged. Marks that any of them shows on the
+//! way to the host silence RT016; frames that arrive damaged at the next tap stand in its evidence (`icrc_bad`).
 //!
 //! # What could fool it
 //! Traffic that does not take part in ECN is never marked, so no marks say nothing then; a policer that drops single
@@ -176,7 +177,7 @@ impl<'a> Pattern<'a> {
                      traffic takes no part in ECN, so there are no marks: exclude a link that comes and goes first."
                 },
             )
-        } else if spread && way.ce() + way.cnps == 0 {
+        } else if spread && way.ce() + way.cnps == 0 && !way.is_marked_elsewhere() {
             (
                 &PHYSICAL,
                 format!("{lost} are spread like damage"),
@@ -200,7 +201,7 @@ impl<'a> Pattern<'a> {
             .with("requests", way.requests())
             .with_harm("ce", way.ce())
             .with("cnps", way.cnps)
-            .with("icrc_bad", way.icrc_bad)
+            .with("icrc_bad", way.icrc_bad())
             .with("signs", format!("{} of 3", count(signs)));
         if !way.is_whole() {
             evidence = evidence.with("judged_ns", way.lasted()).with("lasted_ns", way.lasted_in_all());

@@ -49,8 +49,9 @@ struct Fate {
     rows: Vec<RowReport>,
     /// When the first one was lost that belongs to none of the rows, where they are not all.
     rows_until: Option<u64>,
-    /// Packets of its direction, of whatever flow, that were marked between the two.
+    /// Packets of its direction, of whatever flow, that were marked between the two, and that were damaged.
     marked: u64,
+    damaged: u64,
 }
 
 /// Requests of a flow that were lost in a row right behind a tap, by its clock.
@@ -113,6 +114,7 @@ impl Fates {
             rows: up.rows.iter().filter(|_| known).map(row).collect(),
             rows_until: up.rows_until.filter(|_| known).map(i64::cast_unsigned),
             marked: course.row.ce_marked,
+            damaged: course.row.damaged,
             from: tap(first),
             to: tap(second),
             ordered: course.row.direction_by != DirectionBy::Unknown,
@@ -168,6 +170,10 @@ pub(crate) struct Told {
     pub(crate) rows_until: Option<u64>,
     /// Packets that go the same way and were marked right behind this tap.
     pub(crate) marked: u64,
+    /// Those that were marked between any two taps, at most.
+    pub(crate) marked_anywhere: u64,
+    /// Packets that go the same way and were damaged right behind this tap.
+    pub(crate) damaged: u64,
     /// The time that the taps cover, where that is not all of the flow.
     pub(crate) covered: Option<[u64; 2]>,
 }
@@ -223,6 +229,8 @@ impl<'a> Beside<'a> {
             rows: here.map(|fate| fate.rows.clone()).unwrap_or_default(),
             rows_until: here.and_then(|fate| fate.rows_until),
             marked: next().map(|fate| fate.marked).max().unwrap_or(0),
+            marked_anywhere: fates.iter().map(|fate| fate.marked).max().unwrap_or(0),
+            damaged: next().map(|fate| fate.damaged).max().unwrap_or(0),
             covered: self.covered(fates),
         })
     }

@@ -38,8 +38,11 @@ struct Sender {
     /// Its requests, and from the first packet of their flows to the last.
     requests: u64,
     span: Option<Span>,
-    /// Those marked CE between this tap and another.
+    /// Those marked CE between this tap and the next one, between any two taps, and those damaged between this tap and
+    /// the next one.
     marked: u64,
+    marked_anywhere: u64,
+    damaged: u64,
 }
 
 impl Sender {
@@ -58,7 +61,7 @@ pub(crate) struct Way {
     senders: BTreeMap<Rc<str>, Sender>,
     /// CE marks of what came by here, frames with a bad ICRC, and the CNPs and sequence errors that came back.
     ce: u64,
-    pub(crate) icrc_bad: u64,
+    icrc_bad: u64,
     pub(crate) cnps: u64,
     pub(crate) naks: u64,
     /// Those that are kept.
@@ -75,6 +78,16 @@ impl Way {
     /// CE marks, of this tap and behind it.
     pub(crate) fn ce(&self) -> u64 {
         self.ce + self.senders.values().map(|s| s.marked).sum::<u64>()
+    }
+
+    /// Whether another tap saw marks that this one did not: of a queue on the same way, if not where the losses were.
+    pub(crate) fn is_marked_elsewhere(&self) -> bool {
+        self.senders.values().any(|s| s.marked_anywhere > s.marked)
+    }
+
+    /// Frames with a bad ICRC, of this tap and behind it.
+    pub(crate) fn icrc_bad(&self) -> u64 {
+        self.icrc_bad + self.senders.values().map(|s| s.damaged).sum::<u64>()
     }
 
     pub(crate) fn senders(&self) -> u64 {
@@ -123,7 +136,12 @@ impl Way {
         let known = self.senders.entry(Rc::clone(sender)).or_default();
         known.requests += flow.requests.packets;
         known.span = Some(joined(known.span, span));
-        known.marked = known.marked.max(told.map_or(0, |t| t.marked));
+        // Each flow of a sender tells of all that goes its way.
+        if let Some(told) = told {
+            known.marked = known.marked.max(told.marked);
+            known.marked_anywhere = known.marked_anywhere.max(told.marked_anywhere);
+            known.damaged = known.damaged.max(told.damaged);
+        }
         let before = self.losses.len();
         let mut add = |at, packets, frame: Option<&FrameRef>| {
             let (sender, frame) = (Rc::clone(sender), frame.cloned());

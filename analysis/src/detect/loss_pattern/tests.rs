@@ -230,3 +230,17 @@ fn rows_that_are_not_all_kept_are_no_whole() {
     let seen = judged(vec![lossy("10.9.1.1", &[], 1)], Some(&part), true);
     assert_eq!(seen.iter().map(|f| (f.code, f.title.clone())).collect::<Vec<_>>(), at_least("RT016", kept));
 }
+
+#[test]
+fn what_the_other_taps_saw_has_a_say() {
+    let row = |at: &u64| RowReport { at_ns: *at, packets: 1, frame: FrameRef::Place(at / MS) };
+    let rows: Vec<RowReport> = FAR_APART.iter().map(row).collect();
+    let told = Told { requests: 8, here: 8, behind: true, rows, ..Told::default() };
+    let judged = |told: &Told| judged(vec![lossy("10.9.1.1", &[], 1)], Some(told), true);
+    // Three frames arrived damaged behind this tap.
+    let seen = judged(&Told { damaged: 3, ..told.clone() });
+    assert_eq!(seen.iter().map(|f| f.code).collect::<Vec<_>>(), ["RT016"]);
+    assert!(seen[0].evidence.0.contains(&("icrc_bad", 3u64.into())), "{:?}", seen[0].evidence);
+    // A queue further on marks: no damage, but no reason to blame the queue here.
+    assert!(judged(&Told { marked_anywhere: 9, ..told }).is_empty());
+}

@@ -95,8 +95,11 @@ fn of_three_taps_a_loss_is_told_by_the_one_right_before_it() {
             places[tap as usize] += 1;
             let frame = FrameNo::new(tap as u16, places[tap as usize]);
             let at = Nanos(BEGIN + u64::from(n) * 10_000 + tap * WAY);
-            let facts = Facts { ttl: 64 - tap as u8, ..request(n, 0).facts };
-            matcher.packet(tap as usize, &Packet { frame, at, facts, ..Packet::default() });
+            // The second link marks one and damages another.
+            let tos = if (n, tap) == (9, 2) { 3 } else { 2 };
+            let icrc = if (n, tap) == (11, 2) { Icrc::Bad } else { Icrc::Ok };
+            let facts = Facts { ttl: 64 - tap as u8, tos, ..request(n, 0).facts };
+            matcher.packet(tap as usize, &Packet { frame, at, facts, icrc, ..Packet::default() });
         }
     }
     let between = matcher.finish(&["a", "b", "c"].map(str::to_owned));
@@ -105,6 +108,10 @@ fn of_three_taps_a_loss_is_told_by_the_one_right_before_it() {
     assert_eq!([rows(0), rows(1), rows(2)], [frames(&["a:4"]), frames(&["b:7"]), frames(&[])]);
     let first = told(&between, 0).unwrap();
     assert_eq!((first.requests, first.here, first.first), (2, 1, frames(&["a:4"])));
+    let second = told(&between, 1).unwrap();
+    let signs =
+        [(first.marked, first.marked_anywhere, first.damaged), (second.marked, second.marked_anywhere, second.damaged)];
+    assert_eq!(signs, [(0, 1, 0), (1, 1, 1)]);
 }
 
 #[test]
