@@ -107,6 +107,8 @@ pub(crate) struct Copies {
     elsewhere: Tally,
     /// Second sights at another place.
     moved: Share,
+    /// Repeats at another place of what was seen before suspicion began, right after that.
+    early: Share,
     /// Repeats at another place whose first sight is not remembered.
     late: Share,
 }
@@ -126,7 +128,8 @@ impl Copies {
     /// Suspicion begins: the packet before was `before`, at `home`.
     pub(crate) fn since(before: Identity, at: Nanos, home: Place) -> Self {
         let mirror = Mirror::since([(before, at)], home);
-        Self { mirror, elsewhere: Tally::default(), moved: Share::default(), late: Share::default() }
+        let [moved, early, late] = [Share::default(); 3];
+        Self { mirror, elsewhere: Tally::default(), moved, early, late }
     }
 
     /// A packet of a flow under suspicion. Returns whether it is a copy, as it looks by now.
@@ -141,20 +144,27 @@ impl Copies {
         match glance {
             Glance::First => return false,
             Glance::Moved => self.moved.add(facts, traits, wire, again),
+            Glance::Early => self.early.add(facts, traits, wire, again),
             Glance::Late => self.late.add(facts, traits, wire, again),
         }
         copy
     }
 
-    /// What is to be taken off a flow of `all` packets, as the evidence stands. A flow of answers alone follows `peer`.
-    pub(crate) fn share(&self, all: &Tally, peer: Option<(&Self, &Tally)>) -> Share {
+    /// What is to be taken off a flow of `all` packets, as the evidence stands. A flow of answers alone follows `peer`;
+    /// one that is too brief to tell, what the `capture` does.
+    pub(crate) fn share(&self, all: &Tally, peer: Option<(&Self, &Tally)>, capture: Mirrored) -> Share {
         let tells = |t: &Tally| t.requests + t.responses != 0;
         let judge = if tells(all) { self } else { peer.filter(|(_, t)| tells(t)).map_or(self, |(copies, _)| copies) };
         let mut share = Share::default();
-        if judge.mirror.has_moved() {
+        let as_others = |mirror: &Mirror<Identity>| capture.nearly_all() && mirror.is_second_elsewhere();
+        if judge.mirror.has_moved() || as_others(&judge.mirror) {
             share = self.moved;
-            if self.mirror.went_on() {
+            let late = self.mirror.went_on() || as_others(&self.mirror);
+            if late {
                 share.merge(&self.late);
+            }
+            if late || self.mirror.takes_early() {
+                share.merge(&self.early);
             }
             // Answers cannot prove that they are copies of what was seen before suspicion began. Where home saw
             // everything that the other places did, they are.
@@ -163,5 +173,31 @@ impl Copies {
             }
         }
         share
+    }
+}
+
+/// What the flows of a capture tell that are seen at two places for long enough.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Mirrored {
+    copies: u64,
+    /// Packets at other places of flows that no mirror shows there.
+    others: u64,
+}
+
+/// Copies of other flows that tell of a brief one (chosen: of four flows that tell for themselves).
+const TELLING: u64 = 64;
+
+impl Mirrored {
+    pub(crate) fn add(&mut self, copies: &Copies) {
+        if !copies.mirror.went_on() {
+            return;
+        }
+        let count = if copies.mirror.has_moved() { &mut self.copies } else { &mut self.others };
+        *count += copies.elsewhere.packets;
+    }
+
+    /// Whether what is seen at another place is a copy, nine times in ten.
+    fn nearly_all(self) -> bool {
+        self.copies >= TELLING && self.copies >= self.others * 9
     }
 }

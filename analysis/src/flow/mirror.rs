@@ -36,6 +36,8 @@ pub(crate) enum Glance {
     First,
     /// A second sight at another place.
     Moved,
+    /// A repeat at another place, right after suspicion began, of what was seen before: a copy where home went on.
+    Early,
     /// A repeat at another place whose first sight is not remembered: a copy only where both places went on.
     Late,
 }
@@ -57,6 +59,8 @@ pub(crate) struct Look<I> {
 pub(crate) struct Mirror<I> {
     /// The first is home: where the flow was seen before suspicion began.
     places: Few<Place, 7>,
+    /// When it began.
+    began: Option<Nanos>,
     recent: VecDeque<Sent<I>>,
     /// Packets at home since suspicion began, and those at other places.
     at_home: u64,
@@ -74,7 +78,16 @@ impl<I: Identified> Mirror<I> {
     pub(crate) fn since(before: impl IntoIterator<Item = (I, Nanos)>, home: Place) -> Self {
         let sent = |(identity, at)| Sent { identity, at, places: Self::HOME };
         let recent = before.into_iter().map(sent).collect();
-        Self { places: Few::of(home), recent, at_home: 0, elsewhere: 0, first_elsewhere: false, moved: 0, late: 0 }
+        Self {
+            places: Few::of(home),
+            began: None,
+            recent,
+            at_home: 0,
+            elsewhere: 0,
+            first_elsewhere: false,
+            moved: 0,
+            late: 0,
+        }
     }
 
     /// The bit of a place. Those beyond the ones kept share the last one.
@@ -91,6 +104,7 @@ impl<I: Identified> Mirror<I> {
     pub(crate) fn add(&mut self, look: Look<I>) -> (Glance, bool) {
         let Look { identity, at, place, numbered, again } = look;
         self.places.add(place);
+        let began = *self.began.get_or_insert(at);
         let bit = self.bit(place);
         if bit == Self::HOME {
             self.at_home += 1;
@@ -117,7 +131,10 @@ impl<I: Identified> Mirror<I> {
                 let (glance, count) =
                     if one_clock { (Glance::Late, &mut self.late) } else { (Glance::Moved, &mut self.moved) };
                 *count += 1;
-                return (glance, self.looks_late(at, one_clock));
+                let copy = self.looks_late(at, one_clock);
+                // What passed between a frame and its copy when the first copy came is not remembered either.
+                let early = one_clock && !self.first_elsewhere && at.since(began) <= MIRRORED_WITHIN;
+                return (if early { Glance::Early } else { glance }, copy);
             }
         }
         self.first_elsewhere |= numbered && !again && bit != Self::HOME;
@@ -153,6 +170,18 @@ impl<I: Identified> Mirror<I> {
     /// Whether both places saw the flow go on, as they do under a mirror and not after a failure.
     pub(crate) fn went_on(&self) -> bool {
         self.at_home >= LEAST && self.at_home * 4 >= self.elsewhere
+    }
+
+    /// Whether repeats right after suspicion began are copies: second sights are, and home went on, as it does not when
+    /// a flow moves and begins with repeats.
+    pub(crate) fn takes_early(&self) -> bool {
+        self.at_home != 0 && self.has_moved()
+    }
+
+    /// Whether all that is numbered had been seen before it came elsewhere, and most of the rest, too: it may be a
+    /// mirror's, if the capture has one.
+    pub(crate) fn is_second_elsewhere(&self) -> bool {
+        !self.first_elsewhere && self.elsewhere != 0 && (self.moved + self.late) * 2 >= self.elsewhere
     }
 
     /// Whether second sights are half of what either place saw at least. A flow that only changed its path saw nothing

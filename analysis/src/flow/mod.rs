@@ -21,7 +21,7 @@ use rocetop_parsers::{Addr, Bytes, Facts, Nanos, Psn, Qpn};
 use crate::engine::doubles::AT_ONCE;
 use crate::engine::pairing::{Grade, Hunt};
 use crate::event::{FrameNo, Packet};
-use crate::flow::copies::{Again, Copies, Double, Identity, Share, Suspect};
+use crate::flow::copies::{Again, Copies, Double, Identity, Mirrored, Share, Suspect};
 use crate::flow::headers::{Headers, Outer};
 use crate::flow::marks::Marks;
 use crate::flow::responses::Reads;
@@ -422,14 +422,14 @@ impl Flow {
         }
     }
 
-    /// What mirror copies added to this flow. A flow of answers alone follows its peer.
-    pub(crate) fn mirrored(&self, peer: Option<&Flow>) -> Share {
+    /// What mirror copies added to this flow. A flow of answers alone follows its peer, a brief one the `capture`.
+    pub(crate) fn mirrored(&self, peer: Option<&Flow>, capture: Mirrored) -> Share {
         let all = &self.counters.tally;
         let peer = peer.and_then(|p| Some((p.copies()?, &p.counters.tally)));
-        self.copies().map_or_else(Share::default, |copies| copies.share(all, peer))
+        self.copies().map_or_else(Share::default, |copies| copies.share(all, peer, capture))
     }
 
-    fn copies(&self) -> Option<&Copies> {
+    pub(crate) fn copies(&self) -> Option<&Copies> {
         self.marks.as_ref()?.copies.as_deref()
     }
 

@@ -14,6 +14,7 @@ use crate::engine::Focus;
 use crate::engine::Grade;
 use crate::engine::exchanges::{CmTerms, Exchange, ExchangeReport};
 use crate::event::FrameNo;
+use crate::flow::copies::Mirrored;
 use crate::flow::marks::Mark;
 use crate::flow::{Flow, Index, NONE, SEVERAL};
 use crate::report::Members;
@@ -39,6 +40,7 @@ pub struct Ledger<'a> {
     /// By connection: the id of its first flow.
     connections: Vec<u32>,
     mirror_copies: u64,
+    mirrored: Mirrored,
     /// Exchanges of connection managers, by id: shard and place there.
     exchanges: Vec<(u32, u32)>,
     /// By requester, responder and whose queue pair: first frame and id of the exchanges, in their order.
@@ -56,12 +58,13 @@ impl<'a> Ledger<'a> {
     pub fn new(engine: &'a Engine, files: Vec<String>) -> Self {
         let mut order: Vec<Seat> = Vec::new();
         let mut ids = Vec::new();
+        let mirrored = engine.mirrored();
         let mut mirror_copies = engine.shards().iter().map(|s| s.doubles.copies).sum();
         for (shard, flows) in engine.shards().iter().map(|s| &s.flows).enumerate() {
             ids.push(vec![(NONE, NONE); flows.len()]);
             let live = flows.iter().enumerate().filter(|(_, f)| f.counters.tally.packets != 0);
             order.extend(live.map(|(index, flow)| {
-                mirror_copies += flow.mirrored(flow_at(engine, (shard as u32, flow.peer))).tally.packets;
+                mirror_copies += flow.mirrored(flow_at(engine, (shard as u32, flow.peer)), mirrored).tally.packets;
                 (shard as u32, index as Index)
             }));
         }
@@ -69,7 +72,8 @@ impl<'a> Ledger<'a> {
         let known = exchanges.iter().filter_map(|&seat| exchange_at(engine, seat));
         let counted = engine.counts().map(|counts| View::new(counts, known));
         let connections = Vec::new();
-        let mut ledger = Self { engine, order, ids, connections, mirror_copies, exchanges, agreed, files, counted };
+        let mut ledger =
+            Self { engine, order, ids, connections, mirror_copies, mirrored, exchanges, agreed, files, counted };
         let engine = ledger.engine;
         ledger.order.sort_unstable_by_key(|&seat| flow_at(engine, seat).map(|f| f.first_frame));
         for id in 0..ledger.order.len() as u32 {
@@ -260,7 +264,7 @@ impl<'a> Ledger<'a> {
         let (_, connection) = self.at(seat)?;
         let peer = flow_at(self.engine, (seat.0, flow.peer));
         let frame = |frame| self.frame(frame);
-        let mut report = report(flow, peer, id, connection, self.engine.tells(), frame);
+        let mut report = report((flow, peer), self.mirrored, (id, connection), self.engine.tells(), frame);
         if let Some(marks) = &flow.marks {
             if let Some(dscps) = marks.dscps(flow.headers.latest(), &flow.counters.tally) {
                 [report.data_dscp, report.answer_dscp] = dscps;
@@ -326,15 +330,14 @@ fn exchanges(engine: &Engine) -> (Vec<(u32, u32)>, Agreed) {
 }
 
 fn report(
-    flow: &Flow,
-    peer: Option<&Flow>,
-    id: u32,
-    connection: u32,
+    (flow, peer): (&Flow, Option<&Flow>),
+    mirrored: Mirrored,
+    (id, connection): (u32, u32),
     tells: bool,
     frame: impl Fn(FrameNo) -> FrameRef,
 ) -> FlowReport {
     let c = &flow.counters;
-    let copies = flow.mirrored(peer);
+    let copies = flow.mirrored(peer, mirrored);
     let t = &c.tally;
     let off = &copies.tally;
     let counts = numbered(flow.transport) && t.requests != 0;

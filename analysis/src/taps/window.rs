@@ -169,8 +169,14 @@ impl Window {
             return;
         }
         let went_on = mirror.went_on();
+        let early = went_on || mirror.takes_early();
         let is_mirrored = |index: usize| {
-            self.sight(side, index).is_some_and(|s| s.glance == Glance::Moved || s.glance == Glance::Late && went_on)
+            self.sight(side, index).is_some_and(|s| match s.glance {
+                Glance::First => false,
+                Glance::Moved => true,
+                Glance::Early => early,
+                Glance::Late => went_on,
+            })
         };
         for group in groups.iter_mut().filter_map(|group| group.get_mut(side)) {
             group.retain(|&index| {

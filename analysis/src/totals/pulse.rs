@@ -4,6 +4,8 @@ use rocetop_parsers::fold::Tally;
 
 use crate::engine::Engine;
 use crate::engine::shard::Shard;
+use crate::flow::Flow;
+use crate::flow::copies::Mirrored;
 
 /// Running sums over all flows. What copies add is taken off, as far as they are known for copies by now.
 ///
@@ -31,17 +33,28 @@ impl Engine {
             return counts.pulse();
         }
         let mut pulse = Pulse { seen_again: Some(0), ..Pulse::default() };
-        self.shards().iter().for_each(|shard| pulse.add(shard));
+        let mirrored = self.mirrored();
+        self.shards().iter().for_each(|shard| pulse.add(shard, mirrored));
         pulse
     }
 }
 
+impl Engine {
+    /// What the flows that are seen at two places tell of the capture.
+    pub(crate) fn mirrored(&self) -> Mirrored {
+        let mut mirrored = Mirrored::default();
+        let flows = self.shards().iter().flat_map(|shard| &shard.flows);
+        flows.filter_map(Flow::copies).for_each(|copies| mirrored.add(copies));
+        mirrored
+    }
+}
+
 impl Pulse {
-    fn add(&mut self, shard: &Shard) {
+    fn add(&mut self, shard: &Shard, mirrored: Mirrored) {
         let mut halves = 0;
         for (index, flow) in (0..).zip(&shard.flows).filter(|(_, f)| f.counters.tally.packets != 0) {
             let peer = shard.flows.get(flow.peer as usize);
-            let copies = flow.mirrored(peer);
+            let copies = flow.mirrored(peer, mirrored);
             let (all, off) = (&flow.counters.tally, &copies.tally);
             // A peer that has moved on to another life does not point back.
             halves += if peer.is_some_and(|p| p.peer == index) { 1 } else { 2 };

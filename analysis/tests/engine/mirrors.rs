@@ -20,6 +20,49 @@ fn a_mirror_of_both_ports_is_counted_once() {
 }
 
 #[test]
+fn a_burst_before_its_first_copy_is_counted_once() {
+    // Nothing tells that there is a mirror before the first four have passed.
+    let (out, _) = connection();
+    let mut tap = Tap::default();
+    for burst in 0..3 {
+        for way in [out, Way { ttl: 63, ..out }] {
+            for psn in burst * 4..burst * 4 + 4 {
+                tap.send(way, WRITE_ONLY, psn);
+            }
+        }
+    }
+    let seen = tap.finish();
+    let r = &seen.flows[0].requests;
+    assert_eq!((seen.totals.mirror_copies, seen.flows[0].packets, r.seen_again, r.messages), (12, 12, 0, 12));
+}
+
+#[test]
+fn a_brief_flow_is_copied_where_the_capture_is() {
+    // One burst, and the same from one hop further on, beside another flow of which every packet comes so, or none.
+    let brief = |copied: bool| {
+        let (out, _) = connection();
+        let other = way(1, 2, 77, 50_000);
+        let mut tap = Tap::default();
+        for psn in 0..80 {
+            tap.send(other, WRITE_ONLY, psn);
+            if copied {
+                tap.send(Way { ttl: 63, ..other }, WRITE_ONLY, psn);
+            }
+        }
+        for way in [out, Way { ttl: 63, ..out }] {
+            (0..6).for_each(|psn| {
+                tap.send(way, WRITE_ONLY, psn);
+            });
+        }
+        let seen = tap.finish();
+        (seen.totals.mirror_copies, seen.flows[1].packets, seen.flows[1].requests.seen_again)
+    };
+    assert_eq!(brief(true), (86, 6, 0));
+    // A sender that goes back on another path looks the same.
+    assert_eq!(brief(false), (0, 12, 6));
+}
+
+#[test]
 fn copies_that_trail_are_no_packets_delivered_twice() {
     let (out, back) = connection();
     let (routed, answered) = (Way { ttl: 63, ..out }, Way { ttl: 63, ..back });
