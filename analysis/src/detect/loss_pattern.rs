@@ -27,8 +27,8 @@
 //! time, and what was lost in it is told as the least (`judged_ns` of `lasted_ns`).
 //!
 //! With several captures (`--taps`) it is what was lost between them that counts, wherever they cover the flow: the
-//! finding is that of the tap before the losses, and what no tap lost is not judged. Marks that any of them shows on the
-//! way to the host silence RT016; frames that arrive damaged at the next tap stand in its evidence (`icrc_bad`).
+//! finding is that of the tap before the losses, and what no tap lost is not judged. Marks that any of them shows on
+//! the way to the host silence RT016; frames that arrive damaged at the next tap stand in its evidence (`icrc_bad`).
 //!
 //! # What could fool it
 //! Traffic that does not take part in ECN is never marked, so no marks say nothing then; a policer that drops single

@@ -2,8 +2,8 @@
 //!
 //! Queue pairs of two hosts may count from the same PSN, and an answer does not name whose it is. Where the source
 //! ports are the hash of both queue pairs, they tell; so does a port that no other flow of the two hosts has. Else
-//! answers prove nothing of a flow but where each flow that they may belong to has some of its own; of those that may be
-//! its answers, one has to acknowledge the packet: better a loss too few than one that was none.
+//! answers prove nothing of a flow but where each flow that they may belong to has some of its own; of those that may
+//! be its answers, one has to acknowledge the packet: better a loss too few than one that was none.
 //!
 //! A queue pair number may be used again, and its PSNs then start elsewhere: what was asked and acknowledged is kept by
 //! such lives, and answers prove nothing of any life but the one in which they came.
@@ -152,7 +152,8 @@ impl Pair {
     }
 }
 
-/// Up to where requests are acknowledged for certain, by some of these `answers`, of which others may belong to `others`.
+/// Up to where requests are acknowledged for certain, by some of these `answers`, of which some may belong to
+/// `others`.
 pub(super) fn acknowledged(asked: &Lived, others: &[Lived], answers: &[Lived]) -> Option<Psn> {
     let fitting: Vec<&Lived> = answers.iter().filter(|answer| may_answer(answer, asked)).collect();
     let last = |answer: &&Lived| answer.0.reach.last;

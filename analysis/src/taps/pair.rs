@@ -445,8 +445,8 @@ impl Pair {
     /// A packet that the other tap should have seen.
     fn lost(&mut self, window: &mut Window, side: usize, sight: &Sight, copies: Copies) {
         let Some(alone) = self.ways.get_mut(window.way).and_then(|w| w.alone.get_mut(side)) else { return };
-        // Of several copies one at least arrived, and who missed that may have missed them all. So it is where the first
-        // one that the other tap saw was sent in vain.
+        // Of several copies one at least arrived, and who missed that may have missed them all. So it is where the
+        // first one that the other tap saw was sent in vain.
         if copies.vain || copies.there == 0 && Self::was_delivered(window, side, sight) {
             alone.missed += 1;
             return;

@@ -115,8 +115,8 @@ pub struct TapReport {
     pub more_outages: u64,
     /// Sent, not seen at `to`, and yet delivered: the capture at `to` missed them, or they went another way.
     pub missed: u64,
-    /// Sent and not seen at `to`, of which nothing tells what became of them: lost, or on another way where many packets
-    /// that arrived went past this tap, or missed by its capture where that is known to have missed others.
+    /// Sent and not seen at `to`, of which nothing tells what became of them: lost, or on another way where many
+    /// packets that arrived went past this tap, or missed by its capture where that is known to have missed others.
     pub undecided: u64,
     /// Seen at `to`, not at `from`, by kind: the capture at `from` missed them, they came another way, or something
     /// between made them.

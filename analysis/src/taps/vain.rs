@@ -1,5 +1,5 @@
-//! Requests that are sent again in vain: a tap that sees the repeat had seen the answer to an earlier copy, which so had
-//! arrived, whether that tap saw it or not.
+//! Requests that are sent again in vain: a tap that sees the repeat had seen the answer to an earlier copy, which so
+//! had arrived, whether that tap saw it or not.
 
 use rocetop_parsers::Psn;
 
