@@ -157,6 +157,23 @@ const SHORT: usize = 256;
 /// of it by table.
 const LEAST_RUN: usize = 128;
 
+/// A word of ones and four that are zero but for these bytes.
+#[allow(clippy::indexing_slicing, reason = "evaluated by the compiler, which checks it")]
+const fn behind_ones(set: &[(usize, u8)]) -> [u8; 80] {
+    let (mut bytes, mut n) = ([0; 80], 0);
+    while n < 16 {
+        bytes[n] = 0xff;
+        n += 1;
+    }
+    n = 0;
+    while n < set.len() {
+        let (at, byte) = set[n];
+        bytes[16 + at] = byte;
+        n += 1;
+    }
+    bytes
+}
+
 /// The ICRC of a short IPv4 packet without options, which is the frame from `l3` on; `None` when it is not short, or
 /// when less than a word is before it.
 ///
@@ -168,29 +185,12 @@ const LEAST_RUN: usize = 128;
 fn short_v4<C: Crc32>(body: &[u8], l3: usize, crc: &C) -> Option<u32> {
     /// What is set to ones: all of the word before the packet, then TOS, TTL, both checksums, FECN and BECN with the
     /// reserved bits beside them.
-    const ONES: [u8; 80] = {
-        let (mut ones, mut n) = ([0; 80], 0);
-        while n < 16 {
-            ones[n] = 0xff;
-            n += 1;
-        }
-        let masked = [1, 8, 10, 11, 26, 27, 32];
-        n = 0;
-        while n < masked.len() {
-            ones[16 + masked[n]] = 0xff;
-            n += 1;
-        }
-        ones
-    };
+    const ONES: [u8; 80] =
+        behind_ones(&[(1, 0xff), (8, 0xff), (10, 0xff), (11, 0xff), (26, 0xff), (27, 0xff), (32, 0xff)]);
     /// What is flipped then: the word before the packet, to zeros, and the start of the register.
     const FLIPPED: [u8; 80] = {
-        let (mut flipped, mut n) = ([0; 80], 0);
-        while n < 16 {
-            flipped[n] = 0xff;
-            n += 1;
-        }
-        [flipped[16], flipped[17], flipped[18], flipped[19]] = u32::to_le_bytes(!MASKED_LRH);
-        flipped
+        let [a, b, c, d] = u32::to_le_bytes(!MASKED_LRH);
+        behind_ones(&[(0, a), (1, b), (2, c), (3, d)])
     };
     let len = body.len().checked_sub(l3)?;
     let before = len.wrapping_neg() % 16;

@@ -103,8 +103,8 @@ impl Bench {
 
     /// By what a person waits for, on the threads that rocetop takes where nothing is said; what is bounded is the
     /// analysis that is held against tcpdump, and the stories on top of it are shown beside it. By CPU on one thread
-    /// without a bound: an 80th of tshark's is less than tcpdump takes to read and write. tshark is slow enough that one
-    /// run of it must do.
+    /// without a bound: an 80th of tshark's is less than tcpdump takes to read and write. tshark is slow enough that
+    /// one run of it must do.
     fn against_tshark(&mut self) -> Result<()> {
         let file = self.file(&SMALL)?;
         if !sh::has("tshark") {

@@ -19,12 +19,18 @@ const FRAMES: usize = 6;
 const INDENT: &str = "                ";
 
 /// The findings to show, at most so many, the worst first. Each kind stands with its strongest one before any kind has
-/// a second: forty connections with one trouble do not hide another.
+/// a second: forty connections with one trouble do not hide another. Only what is good to know makes room for more of
+/// what is critical.
 fn in_turn(found: &Findings, most: usize) -> Vec<&Finding> {
     let mut codes = BTreeSet::new();
     let mut list: Vec<_> = found.list.iter().map(|finding| (finding, codes.insert(finding.code))).collect();
     // Stable: the order of the findings, which are the worst first.
-    list.sort_by_key(|&(_, first)| !first);
+    list.sort_by_key(|&(finding, first)| match (finding.severity, first) {
+        (Severity::Critical | Severity::Warning, true) => 0,
+        (Severity::Critical, false) => 1,
+        (Severity::Info, true) => 2,
+        (Severity::Warning | Severity::Info, false) => 3,
+    });
     list.truncate(most);
     list.sort_by_key(|&(finding, first)| (Reverse(finding.severity), !first));
     list.into_iter().map(|(finding, _)| finding).collect()
@@ -273,10 +279,13 @@ mod tests {
                 shown.lines().filter_map(|l| Some(l.strip_prefix("RT")?.split_once("  ")?.1.trim().to_owned()));
             titles.collect()
         };
-        let shown = text(&found, 4);
-        assert_eq!(titles(&shown), ["first", "third", "fourth", "fifth"]);
+        let shown = text(&found, 3);
+        assert_eq!(titles(&shown), ["first", "third", "fourth"]);
         assert!(shown.contains("\n                Also about 1 more connection: --top 5 or --json.\n"), "{shown}");
-        assert!(shown.ends_with("\nand 1 more critical finding; --top 5 or --json has it.\n"), "{shown}");
+        assert!(shown.ends_with("\nand 2 more findings, 1 of them critical; --top 5 or --json has them.\n"), "{shown}");
+        let shown = text(&found, 4);
+        assert_eq!(titles(&shown), ["first", "third", "second", "fourth"]);
+        assert!(shown.ends_with("\nand 1 more finding; --top 5 or --json has it.\n"), "{shown}");
         // What there is room for stands with what is as bad.
         let shown = text(&found, 5);
         assert_eq!(titles(&shown), ["first", "third", "second", "fourth", "fifth"]);
