@@ -82,27 +82,38 @@ impl Classic {
     ///
     /// # Errors
     /// [`Fault`] where the bytes are no header or record.
-    #[inline(always)]
+    #[inline]
     pub fn step(&mut self, ahead: &[u8]) -> Result<Step, Fault> {
         if self.record_header == 0 {
             return self.file_header(ahead);
         }
+        if let Some(record) = self.record(ahead) {
+            return Ok(Step::Record(record));
+        }
         let Some(header) = ahead.first_chunk::<RECORD_HEADER>() else { return self.short(ahead) };
         let [seconds, fraction, captured, wire] = words(header, self.order);
-        if captured > self.limit || (captured | wire) == 0 {
-            // Nothing here that comes back touches the decoder, which then stays in registers.
-            if captured > self.limit || (seconds | fraction) == 0 {
-                return Err(self.implausible(ahead, captured));
-            }
-            if is_magic(seconds) {
-                return self.file_header(ahead);
-            }
+        if captured > self.limit || (captured | wire | seconds | fraction) == 0 {
+            return Err(self.implausible(ahead, captured));
         }
+        if (captured | wire) == 0 && is_magic(seconds) {
+            return self.file_header(ahead);
+        }
+        Ok(Step::Need(self.record_header + captured as usize))
+    }
+
+    /// The record that begins here, if one does and it is all there: mostly what there is. It comes alone, as a
+    /// [`Step`] that may be something else is put together in memory, and whoever takes it apart waits for that.
+    #[inline(always)]
+    pub fn record(&self, ahead: &[u8]) -> Option<Record> {
+        let header = ahead.first_chunk::<RECORD_HEADER>()?;
+        let [seconds, fraction, captured, wire] = words(header, self.order);
         let used = self.record_header + captured as usize;
-        if ahead.len() < used {
-            return Ok(Step::Need(used));
+        // Of no bytes at all is a record whose time alone may tell that it is one.
+        let doubtful = (captured | wire) == 0 && ((seconds | fraction) == 0 || is_magic(seconds));
+        if self.record_header == 0 || captured > self.limit || doubtful || ahead.len() < used {
+            return None;
         }
-        Ok(Step::Record(Record {
+        Some(Record {
             // 2^32 seconds and 2^32 microseconds stay far below 2^64 nanoseconds.
             ts: Some(Nanos(u64::from(seconds) * 1_000_000_000 + u64::from(fraction) * u64::from(self.fraction))),
             iface: self.iface,
@@ -110,7 +121,7 @@ impl Classic {
             wire_len: wire.max(captured),
             data: self.record_header..used,
             used,
-        }))
+        })
     }
 
     /// Whether a file may end at the current position: anywhere between records.

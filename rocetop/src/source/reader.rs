@@ -48,32 +48,26 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// Hands on frames until `left` is 0 or a step is no record; that step is `None` before an odd record. Tells how
-    /// many bytes they took, and that step.
+    /// Hands on frames until `left` is 0, there is no record, or an odd one. Tells how many bytes they took.
     ///
     /// The innermost loop of every analysis: all that it counts stays in registers and is written back at the end.
     #[inline(always)]
     fn run(
         self,
         left: &mut usize,
-        mut step: impl FnMut(&[u8]) -> Result<Step, Fault>,
+        mut record: impl FnMut(&[u8]) -> Option<Record>,
         each: &mut impl FnMut(Frame<'_>, Spot<'_>),
-    ) -> (usize, Option<Result<Step, Fault>>) {
+    ) -> usize {
         let mut ahead = self.ahead;
         let mut tally = *self.tally;
-        let other = loop {
-            if *left == 0 {
-                break None;
-            }
-            let Record { ts: stamp, iface, link, wire_len, data, used } = match step(ahead) {
-                Ok(Step::Record(record)) => record,
-                other => break Some(other),
-            };
+        while *left > 0
+            && let Some(Record { ts: stamp, iface, link, wire_len, data, used }) = record(ahead)
+        {
             if Odd::is(stamp, wire_len, tally.latest()) {
-                break None;
+                break;
             }
             let at = self.spot.at + (self.ahead.len() - ahead.len()) + data.start;
-            let Some((record, behind)) = ahead.split_at_checked(used) else { break None };
+            let Some((record, behind)) = ahead.split_at_checked(used) else { break };
             tally.add(stamp, wire_len);
             ahead = behind;
             *left -= 1;
@@ -81,9 +75,21 @@ impl Place<'_> {
             let (number, strand) = (FrameNo::new(self.file, tally.frames), self.strand);
             let frame = Frame { ts: tally.stamp(), number, iface, strand, link, wire_len, bytes };
             each(frame, Spot { at, ..self.spot });
-        };
+        }
         *self.tally = tally;
-        (self.ahead.len() - ahead.len(), other)
+        self.ahead.len() - ahead.len()
+    }
+}
+
+/// The record that a step is; any other step goes to `other`.
+#[inline(always)]
+fn record_of(step: Result<Step, Fault>, other: &mut Option<Result<Step, Fault>>) -> Option<Record> {
+    match step {
+        Ok(Step::Record(record)) => Some(record),
+        step => {
+            *other = Some(step);
+            None
+        }
     }
 }
 
@@ -136,12 +142,19 @@ impl Reader {
             let (ahead, spot) = (self.input.ahead(), self.input.spot());
             let (file, strand) = (self.file, self.strand);
             let place = Place { ahead, spot, file, strand, tally: &mut self.tally };
-            let (used, step) = match &mut self.decoder {
-                Decoder::Classic(classic) => place.run(&mut left, |ahead| classic.step(ahead), &mut each),
-                Decoder::Pcapng(pcapng) => place.run(&mut left, |ahead| pcapng.step(ahead), &mut each),
+            let mut other = None;
+            let used = match &mut self.decoder {
+                Decoder::Classic(classic) => {
+                    let record =
+                        |ahead: &[u8]| classic.record(ahead).or_else(|| record_of(classic.step(ahead), &mut other));
+                    place.run(&mut left, record, &mut each)
+                }
+                Decoder::Pcapng(pcapng) => {
+                    place.run(&mut left, |ahead| record_of(pcapng.step(ahead), &mut other), &mut each)
+                }
             };
             self.input.consume(used);
-            let Some(step) = step else {
+            let Some(step) = other else {
                 if left == 0 {
                     break;
                 }
