@@ -64,8 +64,9 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
             evidence = evidence.with("rnr_timer_us", us);
         }
         let mut advice = format!(
-            "Find out why {} posted no receive buffer; the requester reports completion error 13 after {}.",
+            "Find out why {} posted no receive buffer; {} completion error 13 after {}.",
             flow.dst,
+            if certain { "the requester reports" } else { "if the requester gave up here, it reports" },
             counted(tries, "RNR NAK")
         );
         if !certain {

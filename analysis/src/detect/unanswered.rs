@@ -90,9 +90,11 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
             evidence = evidence.with("timeout_ns", ns);
         }
         let mut advice = alive(flow);
-        if !few {
-            advice += " The requester reports completion error 12.";
-        }
+        advice += match (certain, few) {
+            (true, _) => " The requester reports completion error 12.",
+            (_, true) => "",
+            _ => " If it gave up here, it reports completion error 12.",
+        };
         if back.is_none() {
             advice += " No answer at all was seen here: make sure that this tap sees that direction.";
         } else if !certain {
