@@ -6,7 +6,7 @@ use crate::pcap::{MAX_RECORD, Record};
 
 /// A clock that goes back farther than this was set, or a stamp is false. Several queues of a card that are written one
 /// after the other are milliseconds apart. Chosen.
-const BACK: Nanos = Nanos(1_000_000_000);
+pub(super) const BACK: Nanos = Nanos(1_000_000_000);
 /// Nothing is silent for so long: a year.
 const AHEAD: Nanos = Nanos(366 * 86_400 * 1_000_000_000);
 

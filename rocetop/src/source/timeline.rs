@@ -19,8 +19,8 @@ use rocetop_analysis::FrameNo;
 
 /// The frames of one or more captures in the order of time.
 ///
-/// The frame with the earliest stamp comes next, among the next ones of every file; equal stamps keep the order in
-/// which the files were named. Within a file the order is the file's, even where its clock steps back. So the parts of
+/// The frame with the earliest stamp comes next, among the next ones of every file; of equal stamps those of the file
+/// that is being read, then those of the file that was named first. Within a file the order is the file's, even where its clock steps back. So the parts of
 /// a ring buffer may be named in any order.
 ///
 /// A capture that is cut or corrupt yields what comes before the damage, ends there and says so in its
@@ -41,13 +41,34 @@ const AT_WORK: usize = 8;
 struct Merge {
     /// The reader whose frame was handed out last and who has to read its next one.
     current: Option<usize>,
-    /// The next frames of all others, earliest on top.
-    waiting: BinaryHeap<Reverse<(Nanos, usize)>>,
+    /// The next frames of all others, earliest on top: of files that have begun, and of those that have not.
+    begun: BinaryHeap<Reverse<(Nanos, usize)>>,
+    fresh: BinaryHeap<Reverse<(Nanos, usize)>>,
+    /// How far stamps have gone back in a file so far.
+    unsteady: Nanos,
     /// The file that each strand has come to; `None` where that is over.
     strands: Vec<Option<usize>>,
     started: bool,
     /// A stop request has ended the reading of one.
     stopped: bool,
+}
+
+impl Merge {
+    /// Takes off the file whose frame comes next, if it comes before the one of that time.
+    ///
+    /// A file that begins where the one before it does not even keep its own order may be the next part of the same
+    /// ring buffer: while that one goes on, it waits as long as stamps go back there.
+    fn next(&mut self, before: Option<Nanos>) -> Option<usize> {
+        let late = if before.is_some() { self.unsteady } else { Nanos(0) };
+        let begun = self.begun.peek().map(|top| top.0);
+        let fresh = self.fresh.peek().map(|&Reverse((first, i))| (Nanos(first.0.saturating_add(late.0)), i));
+        let first = begun.into_iter().chain(fresh).min()?;
+        if before.is_some_and(|ts| ts <= first.0) {
+            return None;
+        }
+        let from = if begun == Some(first) { &mut self.begun } else { &mut self.fresh };
+        from.pop().map(|Reverse((_, i))| i)
+    }
 }
 
 impl Timeline {
@@ -170,7 +191,7 @@ impl Timeline {
         let many = self.readers.len() > AT_WORK;
         for (i, reader) in self.readers.iter_mut().enumerate() {
             if reader.advance() {
-                self.merge.waiting.push(Reverse((reader.ts(), i)));
+                self.merge.fresh.push(Reverse((reader.ts(), i)));
             }
             self.merge.stopped |= reader.is_stopped();
             if many {
@@ -184,31 +205,28 @@ impl Timeline {
         if !self.merge.started {
             self.start();
         }
-        let Merge { current, waiting, strands, stopped, .. } = &mut self.merge;
-        if let Some(i) = *current {
+        if let Some(i) = self.merge.current {
             let reader = self.readers.get_mut(i)?;
             if reader.advance() {
-                let next = Reverse((reader.ts(), i));
+                self.merge.unsteady = self.merge.unsteady.max(reader.unsteady());
                 // The parts of a ring buffer come one after the other: mostly the same file goes on.
-                match waiting.peek_mut() {
-                    Some(mut top) if *top > next => {
-                        let Reverse((_, other)) = std::mem::replace(&mut *top, next);
-                        *current = Some(other);
-                        let reader = self.readers.get_mut(other)?;
-                        join(strands, other, reader);
-                        return Some(reader);
-                    }
-                    _ => {}
-                }
-                return self.readers.get((*current)?);
+                let Some(other) = self.merge.next(Some(reader.ts())) else { return self.readers.get(i) };
+                self.merge.begun.push(Reverse((reader.ts(), i)));
+                return self.go_on(other);
             }
-            *stopped |= reader.is_stopped();
-            strands.iter_mut().filter(|on| **on == Some(i)).for_each(|on| *on = None);
+            self.merge.stopped |= reader.is_stopped();
+            self.merge.strands.iter_mut().filter(|on| **on == Some(i)).for_each(|on| *on = None);
         }
-        *current = if *stopped { None } else { waiting.pop().map(|Reverse((_, i))| i) };
-        let i = (*current)?;
+        self.merge.current = None;
+        let next = if self.merge.stopped { None } else { self.merge.next(None) };
+        self.go_on(next?)
+    }
+
+    /// Goes on with a file whose next frame has been read.
+    fn go_on(&mut self, i: usize) -> Option<&Reader> {
+        self.merge.current = Some(i);
         let reader = self.readers.get_mut(i)?;
-        join(strands, i, reader);
+        join(&mut self.merge.strands, i, reader);
         Some(reader)
     }
 

@@ -13,14 +13,28 @@ fn capture(stamps: &[u32]) -> Vec<u8> {
     pcap.bytes
 }
 
-/// What the rule says, spelled out: the earliest of all next frames, ties to the file named first.
+/// What the rule says, spelled out: a file goes on until another's next frame is earlier, by more than stamps have gone
+/// back so far where that one has not begun. Of several the earliest, ties to the file named first.
 fn expected(files: &[Vec<u32>]) -> Vec<(u64, FrameNo)> {
-    let mut at = vec![0; files.len()];
-    let mut merged = Vec::new();
+    let (mut at, mut merged) = (vec![0; files.len()], Vec::new());
+    let (mut current, mut back) = (None, 0);
     loop {
-        let next = (0..files.len()).filter_map(|f| files[f].get(at[f]).map(|ts| (ts, f))).min();
-        let Some((&ts, f)) = next else { return merged };
+        let of = |f: usize| files[f].get(at[f]).copied();
+        let on = current.and_then(of);
+        let key = |f: usize| Some((of(f)? + if at[f] == 0 && on.is_some() { back } else { 0 }, f));
+        let other = (0..files.len()).filter(|&f| current != Some(f)).filter_map(key).min();
+        let f = match (on, other) {
+            (Some(ts), Some((key, other))) if key < ts => other,
+            (Some(_), _) => current.unwrap(),
+            (None, Some((_, other))) => other,
+            (None, None) => return merged,
+        };
+        let ts = files[f][at[f]];
         at[f] += 1;
+        if let Some(&next) = files[f].get(at[f]) {
+            back = back.max(files[f][..at[f]].iter().max().unwrap().saturating_sub(next));
+        }
+        current = Some(f);
         merged.push((1 + u64::from(ts), FrameNo::new(f as u16, at[f] as u64)));
     }
 }
@@ -52,6 +66,26 @@ fn parts_of_a_ring_buffer_may_come_in_any_order() {
         // Numbers follow the order of naming.
         let first = order.iter().position(|&i| i == 0).unwrap();
         assert_eq!(frames[0].1, FrameNo::new(first as u16, 1));
+    }
+}
+
+/// Several receive queues of the capturing host stamp frames that they hand on later; tcpdump goes to the next file
+/// then. And a clock of microseconds may give the last frame of a part and the first of the next one the same time.
+#[test]
+fn parts_of_a_ring_buffer_may_overlap_by_as_much_as_their_stamps_go_back() {
+    let dir = Dir::new();
+    for parts in [[&[0, 9, 4, 12, 8, 13][..], &[10, 15, 14, 20]], [&[0, 5, 9], &[9, 12]]] {
+        let paths: Vec<_> = parts.iter().enumerate().map(|(i, p)| dir.file(&i.to_string(), &capture(p))).collect();
+        for order in [[0, 1], [1, 0]] {
+            let mut timeline = Timeline::open(&order.map(|i| &paths[i])).unwrap();
+            let (mut stamps, mut strands) = (Vec::new(), Vec::new());
+            timeline.for_each(|frame| {
+                stamps.push(frame.ts.0 as u32 - 1);
+                strands.push(frame.strand);
+            });
+            assert_eq!(stamps, parts.concat());
+            assert!(strands.iter().all(|&strand| strand == 0));
+        }
     }
 }
 
