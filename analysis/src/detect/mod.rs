@@ -188,10 +188,10 @@ pub static RULES: &[Rule] = &[
     pipelining_gap::RULE,
 ];
 
-/// The rule with this code, in any case.
+/// The rule with this code or name, in any case.
 #[must_use]
-pub fn rule(code: &str) -> Option<&'static Rule> {
-    RULES.iter().find(|r| r.code.eq_ignore_ascii_case(code))
+pub fn rule(word: &str) -> Option<&'static Rule> {
+    RULES.iter().find(|r| r.code.eq_ignore_ascii_case(word) || r.name.eq_ignore_ascii_case(word))
 }
 
 /// Whether a connection that has these flows is chosen.

@@ -118,9 +118,7 @@ impl Totals {
         self.pause += frames.pauses;
         // Which version of RoCE each is of is known where flows are.
         self.rocev2 += frames.roce();
-        if frames.roce() != 0 {
-            self.rate.add(at, Bytes(frames.named_bytes));
-        }
+        // When in the time between two looks they came nobody knows: there is no rate over time.
         sum(&mut self.ecn, &frames.ecn);
         sum(&mut self.icrc, &[0, 0, frames.roce()]);
         sum(self.opcodes.as_mut(), &frames.opcodes);

@@ -258,6 +258,7 @@ mod tests {
             ("finding warning absent", Which::Severity(Severity::Warning), "== 0"),
             ("finding RT008 present", Which::Code("RT008"), ">= 1"),
             ("finding rt008 <= 2", Which::Code("RT008"), "<= 2"),
+            ("finding fatal_nak absent", Which::Code("RT008"), "== 0"),
             ("findings any == 0", Which::Any, "== 0"),
             ("findings.count == 0", Which::Any, "== 0"),
         ] {

@@ -76,9 +76,20 @@ impl Figure {
             || ["_psn", "_qp", "_hops", "_tries"].iter().any(|p| last.ends_with(p))
             || ["id", "epoch", "connection", "flow", "flows", "mtu", "pcp", "p50", "p99", "max", "timeout_ns"]
                 .contains(&last)
-            || ["_exponent", "_retry", "_mtu", "_mbps", "_mean_ns", "_max_ns", "_timeout_ns", "_apart_ns", "_least"]
-                .iter()
-                .any(|p| last.ends_with(p))
+            || [
+                "_exponent",
+                "_retry",
+                "_mtu",
+                "_mbps",
+                "_bps",
+                "_mean_ns",
+                "_max_ns",
+                "_timeout_ns",
+                "_apart_ns",
+                "_least",
+            ]
+            .iter()
+            .any(|p| last.ends_with(p))
             || ["rnr_timer_us", "exchange", "retry_count", "[]", "*"].contains(&last);
         self.share.is_some() || self.counts || number && !point
     }
@@ -394,7 +405,14 @@ mod tests {
 
     #[test]
     fn what_is_no_count_is_not_summed() {
-        for name in ["flow.story.message_ns.p99", "flow.first_ns", "flow.requests.next_psn", "flow.id", "flow.dscp[]"] {
+        for name in [
+            "flow.story.message_ns.p99",
+            "flow.first_ns",
+            "flow.requests.next_psn",
+            "flow.id",
+            "flow.dscp[]",
+            "flow.story.goodput_bps",
+        ] {
             assert!(!Names::new().find(name).unwrap().0.sums_up(), "{name}");
         }
         for name in ["flow.requests.gaps", "flow.story.stall_ns", "flow.bytes", "flow.story.message_ns.count"] {

@@ -53,6 +53,7 @@ pub fn write(out: &mut impl Write, judged: &[(&Expectation, &Verdict)], whole: b
         (0, 1) => page.words(GOOD, "", "The expectation holds."),
         (0, _) => page.words(GOOD, "", &format!("All {all} expectations hold.")),
         (_, 1) => page.words(BAD, "", "The expectation does not hold."),
+        (1, _) => page.words(BAD, "", &format!("1 of {all} expectations does not hold.")),
         (failed, _) => page.words(BAD, "", &format!("{} of {all} expectations do not hold.", count(failed as u64))),
     }?;
     if whole {

@@ -122,7 +122,7 @@ impl Tally {
         }
         let any = expectation.over == Over::Any;
         if self.unknown != 0 && !(any && self.passing != 0) && !(expectation.over == Over::Each && self.failing != 0) {
-            let share = if figure.share.is_some() { ": a share of none" } else { "" };
+            let share = if figure.share.is_some() { ": there is nothing to take the share of" } else { "" };
             verdict.measured = format!("not known from this capture{share}");
             if figure.scope != Scope::Totals {
                 let first = self.first_unknown.unwrap_or_default();

@@ -51,8 +51,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
 /// By code, its number or name; the error names the nearest.
 fn find(text: &str) -> anyhow::Result<&'static Rule> {
     let number = || rule(&format!("RT{:03}", text.parse::<u16>().ok()?));
-    if let Some(rule) = rule(text).or_else(number).or_else(|| RULES.iter().find(|r| r.name.eq_ignore_ascii_case(text)))
-    {
+    if let Some(rule) = rule(text).or_else(number) {
         return Ok(rule);
     }
     let word = nearest(text, RULES.iter().flat_map(|r| [r.code, r.name]));

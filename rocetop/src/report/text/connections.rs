@@ -75,7 +75,7 @@ impl Trouble {
     pub(super) fn words(&self) -> Vec<String> {
         let gaps = || {
             let filled = match self.never_seen {
-                _ if self.fill_unknown => "filled or not needs packets".to_owned(),
+                _ if self.fill_unknown => "whether they were filled is not known: it needs packets".to_owned(),
                 0 => "all filled later".to_owned(),
                 n => format!("{} never seen", count(n)),
             };

@@ -48,7 +48,8 @@ fn same(found: &Findings, shown: &[&Finding], code: &str) -> Option<String> {
     // Of those that were not kept nobody knows how many connections they are about.
     let what = match (hidden + gone, elsewhere.len() as u64) {
         (0, _) => return None,
-        (_, n) if n != 0 && gone == 0 => format!("Also about {}", counted(n, "more connection")),
+        (_, 1) if gone == 0 => "1 more connection has it as well".to_owned(),
+        (_, n) if n != 0 && gone == 0 => format!("{} more connections have it as well", count(n)),
         (n, _) => format!("And {} of this kind", counted(n, "more finding")),
     };
     Some(if hidden == 0 { format!("{what}.") } else { format!("{what}: --top {} or --json.", found.list.len()) })
@@ -163,7 +164,8 @@ fn cost(finding: &Finding) -> Vec<String> {
         time("stall_ns", "stalled"),
         time("tries_apart_ns", "tries apart by at least"),
         time("timeout_ns", "timeout about"),
-        number("goodput_bps").map(|bps| format!("goodput {}", bits(bps))),
+        // Atomics carry no payload.
+        number("goodput_bps").filter(|&bps| bps != 0).map(|bps| format!("goodput {}", bits(bps))),
         number("last_acked_psn").map(|psn| format!("PSN {psn} was acknowledged last")),
     ];
     figures.into_iter().flatten().filter(|figure| !finding.title.contains(figure)).collect()
@@ -281,7 +283,7 @@ mod tests {
         };
         let shown = text(&found, 3);
         assert_eq!(titles(&shown), ["first", "third", "fourth"]);
-        assert!(shown.contains("\n                Also about 1 more connection: --top 5 or --json.\n"), "{shown}");
+        assert!(shown.contains("\n                1 more connection has it as well: --top 5 or --json.\n"), "{shown}");
         assert!(shown.ends_with("\nand 2 more findings, 1 of them critical; --top 5 or --json has them.\n"), "{shown}");
         let shown = text(&found, 4);
         assert_eq!(titles(&shown), ["first", "third", "second", "fourth"]);
@@ -302,7 +304,10 @@ mod tests {
         let shown = text(&Findings { list: list.clone(), ..Findings::default() }, 10);
         let named = |code: &str| shown.lines().filter(|line| line.starts_with(code)).count();
         assert_eq!((named("RT003"), CODES.iter().map(|code| named(code)).sum::<usize>()), (1, 9), "{shown}");
-        assert!(shown.contains("                Also about 39 more connections: --top 52 or --json.\n"), "{shown}");
+        assert!(
+            shown.contains("                39 more connections have it as well: --top 52 or --json.\n"),
+            "{shown}"
+        );
         assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
         // Both directions of one connection, and more than were kept.
         let both = vec![of("RT003", 7), of("RT003", 7)];

@@ -187,6 +187,7 @@ fn watching<W: Write>(page: &mut Page<'_, W>, watched: &Watched) -> io::Result<(
 }
 
 fn sums<W: Write>(page: &mut Page<'_, W>, t: &TotalsReport, captures: &[CaptureSummary]) -> io::Result<()> {
+    let by_kernel = captures.iter().any(|c| c.watched.is_some_and(|w| w.needs_packets.is_some()));
     let some = |n: u64, what: &str| (n != 0).then(|| format!("{} {what}", count(n)));
     let mut frames = vec![format!("{} RoCEv2 ({})", count(t.roce_frames), share(t.roce_frames, t.frames))];
     let rest = [
@@ -202,6 +203,10 @@ fn sums<W: Write>(page: &mut Page<'_, W>, t: &TotalsReport, captures: &[CaptureS
     page.figures(PLAIN, "Frames   ", &frames)?;
     if t.mirror_copies != 0 {
         page.words(DIM, "         ", "These sums count both copies; connections, findings and latency one.")?;
+        if captures.len() > 1 {
+            let hint = "Where these files are captures of several places, --taps compares them.";
+            page.words(DIM, "         ", hint)?;
+        }
     }
     let first = captures.iter().filter_map(|c| c.first_ns).min();
     let last = captures.iter().filter_map(|c| c.last_ns).max();
@@ -227,7 +232,7 @@ fn sums<W: Write>(page: &mut Page<'_, W>, t: &TotalsReport, captures: &[CaptureS
     let icrc = [
         Some(format!("{} ok", count(t.icrc.ok))),
         some(t.icrc.bad, "bad"),
-        some(t.icrc.unknown, "unknown (cut by the snap length)"),
+        some(t.icrc.unknown, if by_kernel { "not looked at" } else { "unknown (cut by the snap length)" }),
     ];
     let style = if t.icrc.bad == 0 { PLAIN } else { BAD };
     page.figures(style, "ICRC     ", &icrc.into_iter().flatten().collect::<Vec<_>>())?;
@@ -391,7 +396,7 @@ fn more<W: Write>(
     if hidden != 0 {
         let clean = story.connections - story.troubled;
         let note = format!(
-            "{} not shown ({} of all without trouble). --top {} shows more of them.",
+            "{} not shown ({} of all without gaps, NAKs or repeats). --top {} shows more of them.",
             counted(hidden, "connection"),
             count(clean),
             shown.top.saturating_mul(4).max(10)

@@ -77,11 +77,16 @@ fn flows<W: Write>(page: &mut Page<'_, W>, flows: &[Flow], top: usize) -> io::Re
     })
 }
 
+/// Bytes of a queue that make a difference in the order of links: the largest frame of RoCE, about (chosen).
+const QUEUE: u64 = 4096;
+
 fn links<W: Write>(page: &mut Page<'_, W>, links: &[Link], top: usize) -> io::Result<()> {
     let mut sorted: Vec<&Link> = links.iter().filter(|link| link.tx_frames + link.lost > 0).collect();
+    // Where a queue grows is the cause; whoever is paused because of it waits, often with nothing queued at all.
     let trouble = |link: &Link| {
-        let longest = link.queue.map_or(0, |queue| queue.max);
-        (link.lost, link.paused_ns, longest, link.use_ppm)
+        // A frame or two are no queue.
+        let longest = link.queue.map_or(0, |queue| queue.max / QUEUE);
+        (link.lost, link.ce, longest, link.paused_ns, link.use_ppm)
     };
     sorted.sort_by_key(|link| std::cmp::Reverse(trouble(link)));
     let title = ("Links", "what the end named first sends; in trouble first");
