@@ -79,7 +79,7 @@ fn print(
         return out.flush();
     }
     let mut out = BufWriter::new(anstream::stdout().lock());
-    text::taps::write(&mut out, between)?;
+    text::taps::write(&mut out, between, captures)?;
     let mut before = Ids::default();
     let found = text::taps::told_once(found, ledgers);
     for (n, ((outcome, ledger), found)) in taps.outcomes.iter().zip(ledgers).zip(&found).enumerate() {

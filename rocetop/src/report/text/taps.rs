@@ -10,6 +10,7 @@ use rocetop_analysis::{Finding, Ledger};
 
 use super::figures::{count, counted, duration, share, time};
 use super::page::{BAD, DIM, GOOD, HEAD, PLAIN, Page};
+use crate::source::CaptureSummary;
 
 /// Rows shown at most: the ones with losses first.
 const ROWS: usize = 24;
@@ -20,7 +21,7 @@ const FEW: usize = 3;
 ///
 /// # Errors
 /// Those of the writer.
-pub fn write(out: &mut impl Write, between: &Between) -> io::Result<()> {
+pub fn write(out: &mut impl Write, between: &Between, captures: &[CaptureSummary]) -> io::Result<()> {
     let mut page = Page::new(out);
     page.words(HEAD, "", "Between the taps")?;
     for [a, b] in &between.strangers {
@@ -88,6 +89,11 @@ pub fn write(out: &mut impl Write, between: &Between) -> io::Result<()> {
             course(&mut page, row)?;
         }
         direction(&mut page, row)?;
+    }
+    if rows.iter().any(|row| row.reordered != 0) && captures.iter().any(|c| c.stamped_back != 0) {
+        let note = "Overtaken as the files have them, whose stamps go back: a capturing host takes packets from several \
+                    receive queues. Only RT002 tells what came in order by its stamps.";
+        page.words(DIM, "  ", note)?;
     }
     if rows.len() > ROWS {
         let note = format!("{} not shown; --json has them.", counted((rows.len() - ROWS) as u64, "more direction"));
