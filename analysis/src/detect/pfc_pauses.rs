@@ -18,8 +18,8 @@
 //! # What could fool it
 //! Pause frames live on one link alone: a capture at a host or a port shows those of its own link only, and many
 //! network cards keep them from captures altogether. Where the frames of several links come together, the times are
-//! mixed up. No pauses seen does not mean that there are none; the counters `rx_prioN_pause` and `tx_prioN_pause`
-//! know.
+//! mixed up. A capture may hold resumes alone, of pauses from before it or that it missed: then it says so. No pauses
+//! seen does not mean that there are none; the counters `rx_prioN_pause` and `tx_prioN_pause` know.
 //!
 //! # What to do next
 //! Find who sends them: a host's network card means that the receiver is the limit, a switch means congestion behind
@@ -69,12 +69,7 @@ fn judge(survey: &Survey, ledger: &Ledger<'_>, report: &mut dyn FnMut(Finding)) 
         let severity =
             if is_much(pause.stopped_400g_ns, pauses, captured) { Severity::Warning } else { Severity::Info };
         let name = pause.priority.map_or("all priorities".to_owned(), |p| format!("priority {p}"));
-        let title = format!(
-            "{} stopped {name}: {} in all at 400 Gb/s, {} at 100 Gb/s",
-            counted(pauses, "pause frame"),
-            time(pause.stopped_400g_ns),
-            time(pause.stopped_100g_ns)
-        );
+        let title = title(pauses, pause.resumes, &name, [pause.stopped_400g_ns, pause.stopped_100g_ns]);
         report(
             Finding::of(&RULE, severity, title)
                 .during(pause.first_ns, pause.last_ns)
@@ -92,9 +87,28 @@ fn judge(survey: &Survey, ledger: &Ledger<'_>, report: &mut dyn FnMut(Finding)) 
     }
 }
 
+/// What was seen: pauses of `name`, or nothing but the ends of some that were not seen.
+fn title(pauses: u64, resumes: u64, name: &str, stopped_ns: [u64; 2]) -> String {
+    if pauses == 0 {
+        return format!("{} of {name}, and none of the pauses before them", counted(resumes, "resume frame"));
+    }
+    let [fast, slow] = stopped_ns.map(time);
+    format!("{} stopped {name}: {fast} in all at 400 Gb/s, {slow} at 100 Gb/s", counted(pauses, "pause frame"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn resumes_alone_stop_nothing() {
+        assert_eq!(
+            title(0, 7, "priority 3", [0, 0]),
+            "7 resume frames of priority 3, and none of the pauses before them"
+        );
+        let stopped = title(2, 1, "priority 3", [83_884, 335_539]);
+        assert_eq!(stopped, "2 pause frames stopped priority 3: 83.9 us in all at 400 Gb/s, 336 us at 100 Gb/s");
+    }
 
     #[test]
     fn a_share_of_the_time() {
