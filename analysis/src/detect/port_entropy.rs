@@ -10,9 +10,9 @@
 //! while its neighbours are idle.
 //!
 //! # How it decides
-//! By the source ports of flows with at least sixteen data packets. It gives the entropy in thousandths of a bit,
-//! weighted by bytes: of the ports, and of the ports with the destination queue pair, which a switch may be set to
-//! hash.
+//! By the source ports of flows with at least sixteen data packets; a queue pair whose number is used again counts
+//! once. It gives the entropy in thousandths of a bit, weighted by bytes: of the ports, and of the ports with the
+//! destination queue pair, which a switch may be set to hash.
 //!
 //! # What could fool it
 //! A fabric with one path, or with balancing by packet, does not care. A switch that hashes the destination queue

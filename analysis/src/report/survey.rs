@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use crate::detect::{Case, Ways};
 use crate::report::FlowReport;
@@ -55,9 +55,11 @@ impl Ports {
 /// Traffic from one host to another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pair {
-    /// Flows that carry requests or READ responses, of connected queue pairs.
+    /// Connected queue pairs that flows carry requests or READ responses to. Several lives of one are one.
     pub queue_pairs: u64,
-    /// Their bytes.
+    /// Their numbers.
+    pub(crate) numbers: HashSet<u32, FixedState>,
+    /// Bytes of these flows.
     pub bytes: u64,
     /// By UDP source port; a flow that uses several is counted at its first.
     pub ports: Ports,
@@ -65,6 +67,9 @@ pub struct Pair {
     pub first_ns: u64,
     /// Time of the last.
     pub last_ns: u64,
+    /// The longest time between these two in which neither data of these flows nor an answer to it came by, at most;
+    /// `None` where it is not known.
+    pub pause_ns: Option<u64>,
     /// Packets of all flows from the one to the other.
     pub packets: u64,
     /// Frames with a bad ICRC, of flows that were known.
@@ -79,6 +84,26 @@ pub struct Pair {
     pub unanswered: u64,
     /// ACKs, NAKs and responses that are not known to answer anything.
     pub stray_answers: u64,
+}
+
+impl Pair {
+    /// Adds a flow of a connected queue pair that carries data.
+    fn carry(&mut self, flow: &FlowReport) {
+        let known = flow.story.as_ref().map(|story| story.silence_ns);
+        if self.queue_pairs == 0 {
+            (self.first_ns, self.last_ns, self.pause_ns) = (flow.first_ns, flow.last_ns, known);
+        } else {
+            // A flow that lies between two others may end a pause that was counted: it is never longer than this.
+            let apart = flow.first_ns.saturating_sub(self.last_ns).max(self.first_ns.saturating_sub(flow.last_ns));
+            self.pause_ns = self.pause_ns.zip(known).map(|(pause, silence)| pause.max(silence).max(apart));
+            (self.first_ns, self.last_ns) = (self.first_ns.min(flow.first_ns), self.last_ns.max(flow.last_ns));
+        }
+        self.queue_pairs += u64::from(self.numbers.insert(flow.dst_qp));
+        self.bytes += flow.bytes;
+        if let Some(&port) = flow.udp_sports.first() {
+            self.ports.add(port, flow.bytes);
+        }
+    }
 }
 
 /// Traffic of RoCE in one DSCP.
@@ -311,13 +336,7 @@ impl Survey {
         }
         pair.ce += flow.marks.as_ref().and_then(|m| m.ce.as_ref()).map_or(0, |ce| ce.count);
         if flow.transport != "UD" {
-            pair.first_ns = if pair.queue_pairs == 0 { flow.first_ns } else { pair.first_ns.min(flow.first_ns) };
-            pair.last_ns = pair.last_ns.max(flow.last_ns);
-            pair.queue_pairs += 1;
-            pair.bytes += flow.bytes;
-            if let Some(&port) = flow.udp_sports.first() {
-                pair.ports.add(port, flow.bytes);
-            }
+            pair.carry(flow);
         }
         if let &[dscp] = flow.data_dscp.as_slice() {
             let class = self.dscp.entry(dscp).or_default();
@@ -341,5 +360,38 @@ impl Survey {
                 _ => {}
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow(dst_qp: u32, epoch: u32, [first_ns, last_ns, silence_ns]: [u64; 3]) -> FlowReport {
+        let story = Some(crate::story::StoryReport { silence_ns, ..Default::default() });
+        FlowReport { dst_qp, epoch, first_ns, last_ns, bytes: 10, story, ..FlowReport::default() }
+    }
+
+    #[test]
+    fn lives_of_a_queue_pair_are_one_queue_pair() {
+        let mut pair = Pair::default();
+        (0..5).for_each(|epoch| pair.carry(&flow(17, epoch, [0, 9, 0])));
+        assert_eq!((pair.queue_pairs, pair.bytes), (1, 50));
+        pair.carry(&flow(18, 0, [0, 9, 0]));
+        assert_eq!(pair.queue_pairs, 2);
+    }
+
+    #[test]
+    fn pauses_are_those_of_a_flow_and_those_between_flows() {
+        let mut pair = Pair::default();
+        pair.carry(&flow(17, 0, [100, 200, 30]));
+        assert_eq!(pair.pause_ns, Some(30));
+        pair.carry(&flow(18, 0, [250, 300, 20]));
+        assert_eq!(pair.pause_ns, Some(50));
+        // Whichever comes first.
+        pair.carry(&flow(19, 0, [0, 20, 1]));
+        assert_eq!((pair.pause_ns, pair.first_ns, pair.last_ns), (Some(80), 0, 300));
+        pair.carry(&FlowReport { story: None, ..flow(20, 0, [0, 20, 1]) });
+        assert_eq!(pair.pause_ns, None);
     }
 }
