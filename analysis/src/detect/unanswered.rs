@@ -22,7 +22,8 @@
 //!
 //! # What to do next
 //! Check whether the peer is alive and still has that queue pair: the address and the QP number are in the title. If it
-//! has, the path loses everything: look at routes, links and ACLs. The last acknowledged PSN, below the title, tells
+//! has, the path loses everything: look at routes, links and ACLs. Where the sendings passed a tap at the responder's
+//! end, or with several captures (`--taps`) all taps, it says so: then the path up to there is fine. The last acknowledged PSN, below the title, tells
 //! how far the transfer came; where it is missing, no acknowledgement was seen at all.
 //!
 //! # References
@@ -32,7 +33,8 @@ use super::kit::{Digest, finding, road, time};
 use super::{Case, Evidence, Finding, Judge, Rule, Severity};
 use crate::report::FlowReport;
 use crate::story::StoryReport;
-use crate::story::report::Kind;
+use crate::story::report::{Kind, Near};
+use crate::taps::Told;
 
 pub(super) const RULE: Rule = Rule {
     code: "RT004",
@@ -89,7 +91,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         if let Some(ns) = story.timeout_ns {
             evidence = evidence.with("timeout_ns", ns);
         }
-        let mut advice = alive(flow);
+        let mut advice = alive(flow, story, case.told(flow));
         advice += match (certain, few) {
             (true, _) => " The requester reports completion error 12.",
             (_, true) => "",
@@ -120,13 +122,27 @@ fn stands_still(case: &Case<'_>, flow: &FlowReport, story: &StoryReport, report:
     }
     let title = format!("no answer for {} to the last request, and the capture ends: {}", time(waited), road(flow));
     let evidence = Evidence::default().with("waited_ns", waited).with("tries", 0);
-    let advice = alive(flow) + " If nothing stands still there, the capture missed the answer.";
+    let advice = alive(flow, story, case.told(flow)) + " If nothing stands still there, the capture missed the answer.";
     let found = finding(&RULE, flow, None, title).during(since, case.end_ns);
     report(Finding { severity: Severity::Info, evidence, advice, ..found });
 }
 
-fn alive(flow: &FlowReport) -> String {
-    format!("Check that {} is reachable and that its queue pair {} still exists.", flow.dst, flow.dst_qp)
+/// Where to look for what does not answer: not at the path, as far as the sendings are known to have come.
+fn alive(flow: &FlowReport, story: &StoryReport, told: Option<&Told>) -> String {
+    let (dst, qp) = (&flow.dst, flow.dst_qp);
+    if story.near == Near::Dst {
+        return format!(
+            "What was sent passed here, at the responder's end: the path up to here is fine. Its queue pair or its host \
+             does not answer: check that {dst} is alive and that its queue pair {qp} still exists."
+        );
+    }
+    if told.is_some_and(|told| told.behind && told.requests == 0 && told.answers.unwrap_or(0) == 0) {
+        return format!(
+            "Nothing was lost up to the last tap. If that stands at {dst}, the path is fine, and its queue pair {qp} or \
+             the host does not answer: check that it still exists."
+        );
+    }
+    format!("Check that {dst} is reachable and that its queue pair {qp} still exists.")
 }
 
 #[cfg(test)]
@@ -167,6 +183,31 @@ mod tests {
         assert_eq!(found.frames.len(), 5);
         // Two retries are enough then.
         assert_eq!(cases::findings(&RULE, &cases::flows(story(2), 0)).len(), 1);
+    }
+
+    #[test]
+    fn sendings_that_came_to_the_other_end_clear_the_path() {
+        let [flow, back] = cases::flows(story(5), 0);
+        assert!(
+            cases::one(&RULE, &[flow.clone(), back.clone()]).advice.starts_with("Check that 10.9.2.1 is reachable")
+        );
+        let near = StoryReport { near: Near::Dst, ..story(5) };
+        let found = cases::one(&RULE, &cases::flows(near, 0));
+        let here = "What was sent passed here, at the responder's end: the path up to here is fine. Its queue pair or";
+        assert!(found.advice.starts_with(here), "{}", found.advice);
+        let told = |told| cases::beside(&RULE, &[flow.clone(), back.clone()], told)[0].advice.clone();
+        let all = Told { behind: true, answers: Some(0), ..Told::default() };
+        assert!(
+            told(all.clone()).starts_with("Nothing was lost up to the last tap. If that stands at 10.9.2.1, the path")
+        );
+        // Some did not arrive, or their answers, or no tap stands behind this one.
+        for told in [
+            told(Told { requests: 1, ..all.clone() }),
+            told(Told { answers: Some(1), ..all.clone() }),
+            told(Told { behind: false, ..all }),
+        ] {
+            assert!(told.starts_with("Check that 10.9.2.1 is reachable"), "{told}");
+        }
     }
 
     #[test]
