@@ -12,7 +12,10 @@
 //! # How it decides
 //! By answers that come in less than half the shortest round trip after a repeat, where the silence before it was at
 //! most four times the longest and no NAK had named the packet; and by one answer more than there were repeats. Round
-//! trips are measured from a request that asks for an acknowledgement to that.
+//! trips are measured from a request that asks for an acknowledgement to that. Where one packet alone was sent again and
+//! its answer came no sooner than half the median round trip behind it, that may be one to the repeat, which may have
+//! been needed: then nothing is said. A receiver that keeps what comes early acknowledges all of it once the missing
+//! packet comes.
 //!
 //! # What could fool it
 //! At the responder's end it looks like lost answers, and is not reported. A path whose delay varies a lot has such
@@ -30,7 +33,7 @@
 use super::kit::{Digest, counted, finding, road, time, waited};
 use super::{Case, Evidence, Finding, Judge, Rule, Severity};
 use crate::story::StoryReport;
-use crate::story::report::Kind;
+use crate::story::report::{EpisodeReport, Kind};
 
 pub(super) const RULE: Rule = Rule {
     code: "RT011",
@@ -44,7 +47,8 @@ pub(super) const RULE: Rule = Rule {
 
 fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
     for (flow, _, story) in case.stories() {
-        let Some(digest) = Digest::of(story, |e| e.kind == Kind::EarlyTimeout) else { continue };
+        let early = |e: &EpisodeReport| e.kind == Kind::EarlyTimeout && !may_be_needed(story, e);
+        let Some(digest) = Digest::of(story, early) else { continue };
         let what = match story.timeout_ns {
             Some(ns) if too_short(story, ns) => {
                 format!("the timeout ({}) is below the round trip ({})", time(ns), time(story.rtt_ns.p50))
@@ -65,7 +69,7 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         if let Some(ns) = story.tries_apart_ns {
             evidence = evidence.with("tries_apart_ns", ns);
         }
-        let waits = waited(story, |e| e.kind == Kind::EarlyTimeout);
+        let waits = waited(story, early);
         if let Some((least, most)) = waits {
             evidence = evidence.with("waited_least_ns", least).with("waited_most_ns", most);
         }
@@ -77,6 +81,15 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         let title = format!("{what}: {}", road(flow));
         report(Finding { evidence, advice, ..finding(&RULE, flow, Some(&digest), title) });
     }
+}
+
+/// Whether the answer may be one to the repeat. The story goes by the shortest round trip up to then, which is none
+/// where a loss held up the answers to all that was measured; by the median of all of them it is judged again.
+fn may_be_needed(story: &StoryReport, episode: &EpisodeReport) -> bool {
+    // Of several repeats nobody knows which one it was, and the number of answers may prove it.
+    let alone = episode.repeats <= 1;
+    let took = episode.last_ns.saturating_sub(episode.first_ns);
+    alone && story.rtt_ns.count != 0 && took >= story.rtt_ns.p50 / 2
 }
 
 /// What to do: `agreed` is what the connection manager told, `waited` how long a request waited at least until it was
@@ -160,6 +173,23 @@ mod tests {
         assert!(found.evidence.0.contains(&("cm_ack_timeout_ns", Value::Number(268_000_000))));
         flows[0].cm = told(67);
         assert!(cases::one(&RULE, &flows).advice.contains(" Else raise it "));
+    }
+
+    /// A receiver that keeps what comes early: the packet sent again was lost, and a round trip behind it all that waited
+    /// for it is acknowledged.
+    #[test]
+    fn an_answer_a_round_trip_behind_the_repeat_may_be_its_own() {
+        let took = |ns: u64, repeats: u64| {
+            let early = episode(Kind::EarlyTimeout, Some(Cause::Timeout), 8_455_868, &[256, 259]);
+            let early = EpisodeReport { last_ns: 8_455_868 + ns, repeats, ..early };
+            let story = StoryReport { episodes: vec![early], ..story(20_400) };
+            cases::findings(&RULE, &cases::flows(story, 0)).len()
+        };
+        assert_eq!(took(20_328, 1), 0);
+        assert_eq!(took(10_200, 1), 0);
+        // It was on its way before the repeat could arrive; or there were several, and more answers than that.
+        assert_eq!(took(10_199, 1), 1);
+        assert_eq!(took(25_800_000, 6), 1);
     }
 
     #[test]
