@@ -19,7 +19,7 @@
 //! packets are counted apart: their stamp is earlier than that of the packet that came ahead of them in the file
 //! (`in_order_by_stamp`). `captures` in the report counts all such frames of a file (`stamped_back`); `reordercap`
 //! sorts them. With several captures (`--taps`), no packet that overtakes another between the taps means that the
-//! network there kept the order.
+//! network there kept the order. Then, and where the other tap is on the receiving host, look at that host's queues.
 //!
 //! At the requester's end everything is still in order. What the responder acknowledges before a repeat can have come
 //! was late, and is told here, with the repeats that its NAK drew all the same; what is acknowledged after a repeat may
@@ -131,12 +131,27 @@ fn advised(story: &StoryReport, told: Option<&Told>, usual: &str) -> String {
         );
     }
     let advice = if told.is_some_and(|told| told.overtaken == Some(0)) {
-        "No packet overtook another between the taps, so it is not the network there. What looks late may be a \
-         repeat of what was lost, or came so to the first tap."
+        match told.is_some_and(|told| told.behind) {
+            // What is behind this tap was late behind the last.
+            true => {
+                "No packet overtook another between the taps, so it is not the network there. Look behind the last \
+                 tap, and at the receiving host: whether its NIC hands a flow to one queue (RSS, RPS)."
+            }
+            false => {
+                "No packet overtook another between the taps, so it is not the network there. What looks late may be a \
+                 repeat of what was lost, or came so to the first tap."
+            }
+        }
+        .to_owned()
+    } else if told.is_some_and(|told| told.behind) {
+        format!(
+            "{usual} A tap on the receiving host shows the disorder of that host's own queues too: see first how many \
+             came in order by the stamps there."
+        )
     } else {
-        usual
+        usual.to_owned()
     };
-    if stamped == 0 { advice.to_owned() } else { format!("{stamps}. {advice}") }
+    if stamped == 0 { advice } else { format!("{stamps}. {advice}") }
 }
 
 #[cfg(test)]
@@ -215,6 +230,18 @@ mod tests {
         assert!(advice(Some(0)).starts_with("No packet overtook another between the taps"));
         assert!(advice(Some(1)).contains("a bond"));
         assert!(advice(None).contains("a bond"));
+    }
+
+    #[test]
+    fn what_is_late_behind_the_first_tap_may_be_the_receiving_hosts() {
+        let flows = cases::flows(story(Some(Cause::Nak), 4), 1);
+        let advice = |overtaken| {
+            let found = cases::beside(&RULE, &flows, Told { overtaken, behind: true, ..Told::default() });
+            found[0].advice.clone()
+        };
+        assert!(advice(Some(0)).contains("receiving host: whether its NIC hands a flow to one queue"));
+        assert!(advice(Some(1)).ends_with("see first how many came in order by the stamps there."));
+        assert!(advice(Some(1)).contains("a bond"));
     }
 
     #[test]
