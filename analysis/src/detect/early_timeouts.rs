@@ -12,10 +12,10 @@
 //! # How it decides
 //! By answers that come in less than half the shortest round trip after a repeat, where the silence before it was at
 //! most four times the longest and no NAK had named the packet; and by one answer more than there were repeats. Round
-//! trips are measured from a request that asks for an acknowledgement to that. Where one packet alone was sent again and
-//! its answer came no sooner than half the median round trip behind it, that may be one to the repeat, which may have
-//! been needed: then nothing is said. A receiver that keeps what comes early acknowledges all of it once the missing
-//! packet comes.
+//! trips are measured from a request that asks for an acknowledgement to that. Where one packet alone was sent again
+//! and its answer came no sooner than half the median round trip behind it, that may be one to the repeat, which may
+//! have been needed: then nothing is said. A receiver that keeps what comes early acknowledges all of it once the
+//! missing packet comes.
 //!
 //! # What could fool it
 //! At the responder's end it looks like lost answers, and is not reported. A path whose delay varies a lot has such
@@ -175,8 +175,8 @@ mod tests {
         assert!(cases::one(&RULE, &flows).advice.contains(" Else raise it "));
     }
 
-    /// A receiver that keeps what comes early: the packet sent again was lost, and a round trip behind it all that waited
-    /// for it is acknowledged.
+    /// A receiver that keeps what comes early: the packet sent again was lost, and a round trip behind it all that
+    /// waited for it is acknowledged.
     #[test]
     fn an_answer_a_round_trip_behind_the_repeat_may_be_its_own() {
         let took = |ns: u64, repeats: u64| {

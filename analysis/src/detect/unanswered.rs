@@ -23,8 +23,9 @@
 //! # What to do next
 //! Check whether the peer is alive and still has that queue pair: the address and the QP number are in the title. If it
 //! has, the path loses everything: look at routes, links and ACLs. Where the sendings passed a tap at the responder's
-//! end, or with several captures (`--taps`) all taps, it says so: then the path up to there is fine. The last acknowledged PSN, below the title, tells
-//! how far the transfer came; where it is missing, no acknowledgement was seen at all.
+//! end, or with several captures (`--taps`) all taps, it says so: then the path up to there is fine. The last
+//! acknowledged PSN, below the title, tells how far the transfer came; where it is missing, no acknowledgement was seen
+//! at all.
 //!
 //! # References
 //! IBTA Volume 1, 9.7.6.1.3 (transport timer), 9.9.2 (errors of requesters), 11.6.2 (completion status).
@@ -132,14 +133,14 @@ fn alive(flow: &FlowReport, story: &StoryReport, told: Option<&Told>) -> String 
     let (dst, qp) = (&flow.dst, flow.dst_qp);
     if story.near == Near::Dst {
         return format!(
-            "What was sent passed here, at the responder's end: the path up to here is fine. Its queue pair or its host \
-             does not answer: check that {dst} is alive and that its queue pair {qp} still exists."
+            "What was sent passed here, at the responder's end: the path up to here is fine. Its queue pair or its \
+             host does not answer: check that {dst} is alive and that its queue pair {qp} still exists."
         );
     }
     if told.is_some_and(|told| told.behind && told.requests == 0 && told.answers.unwrap_or(0) == 0) {
         return format!(
-            "Nothing was lost up to the last tap. If that stands at {dst}, the path is fine, and its queue pair {qp} or \
-             the host does not answer: check that it still exists."
+            "Nothing was lost up to the last tap. If that stands at {dst}, the path is fine, and its queue pair {qp} \
+             or the host does not answer: check that it still exists."
         );
     }
     format!("Check that {dst} is reachable and that its queue pair {qp} still exists.")
