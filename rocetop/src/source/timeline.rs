@@ -20,8 +20,8 @@ use rocetop_analysis::FrameNo;
 /// The frames of one or more captures in the order of time.
 ///
 /// The frame with the earliest stamp comes next, among the next ones of every file; of equal stamps those of the file
-/// that is being read, then those of the file that was named first. Within a file the order is the file's, even where its clock steps back. So the parts of
-/// a ring buffer may be named in any order.
+/// that is being read, then those of the file that was named first. Within a file the order is the file's, even where
+/// its clock steps back. So the parts of a ring buffer may be named in any order.
 ///
 /// A capture that is cut or corrupt yields what comes before the damage, ends there and says so in its
 /// [`CaptureSummary`]; the others go on.

@@ -91,8 +91,8 @@ pub fn write(out: &mut impl Write, between: &Between, captures: &[CaptureSummary
         direction(&mut page, row)?;
     }
     if rows.iter().any(|row| row.reordered != 0) && captures.iter().any(|c| c.stamped_back != 0) {
-        let note = "Overtaken as the files have them, whose stamps go back: a capturing host takes packets from several \
-                    receive queues. Only RT002 tells what came in order by its stamps.";
+        let note = "Overtaken as the files have them, whose stamps go back: a capturing host takes packets from \
+                    several receive queues. Only RT002 tells what came in order by its stamps.";
         page.words(DIM, "  ", note)?;
     }
     if rows.len() > ROWS {
