@@ -113,8 +113,9 @@ impl Doubt {
     }
 }
 
+/// Whether it is a request. Of a damaged frame nobody knows what it was: it tells nothing.
 fn is_request(packet: &Packet) -> bool {
-    packet.facts.opcode.traits().has(Traits::REQUEST)
+    packet.icrc != Icrc::Bad && packet.facts.opcode.traits().has(Traits::REQUEST)
 }
 
 /// Whether an answer is an acknowledgement, and no READ or atomic response.
@@ -152,8 +153,7 @@ impl Shard {
         let Some((at, doubt)) = at.and_then(|at| Some((at, self.doubts.get_mut(at)?))) else {
             return self.take(packet, key, found, messages);
         };
-        let another = packet.icrc != Icrc::Bad
-            && packet.facts.opcode.traits().has(Traits::REQUEST)
+        let another = is_request(packet)
             && found.and_then(|i| self.flows.get(i as usize)).is_some_and(|flow| flow.contradicts(packet));
         let verdict = if another { Some(true) } else { doubt.verdict(packet) };
         let over = doubt.packets.first().is_some_and(|first| packet.at.since(first.at) > ANSWERED);

@@ -12,6 +12,7 @@ use rocetop_parsers::icrc::Icrc;
 use rocetop_parsers::{Addr, Bytes, Detail, Facts, Nanos, Psn, Qpn, sport};
 
 pub(crate) const WRITE_FIRST: u8 = 0x06;
+pub(crate) const WRITE_MIDDLE: u8 = 0x07;
 pub(crate) const WRITE_LAST: u8 = 0x08;
 pub(crate) const WRITE_ONLY: u8 = 0x0a;
 pub(crate) const READ_REQ: u8 = 0x0c;
@@ -20,6 +21,7 @@ pub(crate) const READ_MIDDLE: u8 = 0x0e;
 pub(crate) const READ_LAST: u8 = 0x0f;
 pub(crate) const READ_ONLY: u8 = 0x10;
 pub(crate) const ACK: u8 = 0x11;
+pub(crate) const SEND_LAST: u8 = 0x02;
 pub(crate) const SEND_ONLY: u8 = 0x04;
 pub(crate) const CNP: u8 = 0x81;
 

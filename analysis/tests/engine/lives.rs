@@ -2,6 +2,7 @@
 
 use rocetop_analysis::Severity;
 use rocetop_parsers::ib::aeth::{Aeth, Syndrome};
+use rocetop_parsers::icrc::Icrc;
 use rocetop_parsers::{Facts, Psn};
 
 use crate::kit::*;
@@ -438,4 +439,26 @@ fn before_the_answers_are_known_to_be_answers_no_timer_ran_out() {
     let timeouts: Vec<u64> = seen.flows.iter().filter_map(|f| Some(f.story.as_ref()?.timeouts)).collect();
     assert!(timeouts.iter().all(|&n| n == 0), "{timeouts:?}");
     assert!(seen.codes(Severity::Warning).is_empty(), "{:?}", seen.findings);
+}
+
+#[test]
+fn a_damaged_frame_tells_nothing_of_lives() {
+    // The answer to a repeat is lost, and the next message of four packets raises the MSN by one. A middle packet of
+    // it came as another one: the end of a message, or a request that had other PSNs.
+    let told = |damaged: Option<(u8, u32)>| {
+        let (out, back) = connection();
+        let mut tap = Tap::default();
+        answered(&mut tap, (out, back), 1_000, 40);
+        tap.wait(100_000_000).send(out, SEND_ONLY, 1_039).send(out, WRITE_FIRST, 1_040);
+        if let Some((opcode, psn)) = damaged {
+            tap.packet(out, Tap::facts(out, opcode, psn), Icrc::Bad);
+        }
+        tap.send(out, WRITE_MIDDLE, 1_041).send(out, WRITE_LAST, 1_042).ack(back, 1_042, 41);
+        let seen = tap.finish();
+        (epochs(&seen), seen.flows[0].requests.seen_again, seen.flows[0].story.as_ref().map(|s| s.timeouts))
+    };
+    assert_eq!(told(None), (vec![0, 0], 1, Some(1)));
+    for damaged in [(SEND_LAST, 1_041), (SEND_ONLY, 1_041), (READ_REQ, 1_038)] {
+        assert_eq!(told(Some(damaged)), told(None), "{damaged:?}");
+    }
 }

@@ -120,8 +120,8 @@ fn a_timer_that_runs_out_just_when_the_sender_goes_on_is_told() {
     for psn in 20..30 {
         tap.send(out, SEND_ONLY, psn).wait(120_000).ack(back, psn, psn + 1);
     }
-    tap.send(out, WRITE_FIRST, 30).wait(42_000_000).send(out, 0x07, 31).wait(90_000);
-    tap.send(out, WRITE_FIRST, 30).send(out, 0x07, 31).send(out, WRITE_LAST, 32).ack(back, 32, 31);
+    tap.send(out, WRITE_FIRST, 30).wait(42_000_000).send(out, WRITE_MIDDLE, 31).wait(90_000);
+    tap.send(out, WRITE_FIRST, 30).send(out, WRITE_MIDDLE, 31).send(out, WRITE_LAST, 32).ack(back, 32, 31);
     let seen = tap.finish();
     let told = only_story(&seen);
     let by = told.retransmissions.by_cause;
