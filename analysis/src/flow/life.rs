@@ -15,7 +15,7 @@ use crate::flow::{Flow, NONE};
 /// (IBTA 10.3.1), and where a CM connects it three messages (IBTA 12.9); chosen, as less than those take.
 pub(crate) const SILENCE: Nanos = Nanos(100_000);
 /// A return to the first PSN proves a new QP only after at least this many packets (chosen: a short flow may be sent
-/// again as a whole).
+/// again as a whole), and so does one from another port where no answers are seen.
 const RESTART: u32 = 64;
 
 impl Flow {
@@ -58,6 +58,13 @@ impl Flow {
         kept && self.is_at(packet) && packet.at.since(self.counters.last) >= SILENCE
     }
 
+    /// Whether a sender may go back to this PSN after a timeout, where no answers tell what it has out: a little, and not
+    /// to where this life began, as another one does.
+    fn may_go_back_to(&self, psn: Psn) -> bool {
+        let back = self.counters.next_psn - psn;
+        back > 0 && back.unsigned_abs() <= RESTART && psn - self.counters.first_psn > 0
+    }
+
     /// Whether a PSN lies before the first that was seen: nobody saw it sent for the first time.
     pub(crate) fn is_before_all(&self, psn: Psn) -> bool {
         psn - self.counters.first_psn < 0
@@ -88,7 +95,7 @@ impl Flow {
         }
         let ahead = facts.psn - c.next_psn;
         // Where no answers are known to be seen, nothing else will tell.
-        if ahead != 0 && self.peer == NONE && self.leaves_its_port(packet) {
+        if ahead != 0 && self.peer == NONE && self.leaves_its_port(packet) && !self.may_go_back_to(facts.psn) {
             return true;
         }
         if ahead >= 0 {

@@ -417,6 +417,27 @@ fn another_port_is_enough_where_no_answer_is_known() {
 }
 
 #[test]
+fn another_port_is_no_proof_where_the_latest_requests_come_again() {
+    // As after a timeout, on a path chosen anew: of one direction, where no answer tells.
+    let told = |back: u32, size: u32| {
+        let (out, moved) = (from_port(50_001).0, from_port(50_002).0);
+        let mut tap = Tap::default();
+        sends(&mut tap, out, 1_000..1_200);
+        tap.wait(67_000_000);
+        for psn in 1_200 - back..1_240 {
+            tap.facts_at(moved, Facts { payload: size, ..Tap::facts(moved, SEND_ONLY, psn) });
+        }
+        let seen = tap.finish();
+        seen.flows.iter().map(|f| (f.epoch, f.requests.seen_again)).collect::<Vec<_>>()
+    };
+    assert_eq!(told(1, 1024), [(0, 1)]);
+    assert_eq!(told(8, 1024), [(0, 8)]);
+    // Other requests; and another life, from its first PSN on.
+    assert_eq!(told(1, 64), [(0, 0), (1, 0)]);
+    assert_eq!(told(200, 1024), [(0, 0), (1, 0)]);
+}
+
+#[test]
 fn what_begins_before_all_that_was_seen_was_never_sent_there() {
     let ways = connection();
     let mut tap = Tap::default();
