@@ -46,7 +46,9 @@ impl Story {
         let Request { mark, psn, .. } = *request;
         self.resolve_copy(request, telling.room);
         self.resolve_lone(request, telling);
-        let mut sending = self.trouble.run.sending && self.trouble.run.asked_for;
+        let run = &self.trouble.run;
+        // Once all has come again that had been sent when it began, no repeat is missing.
+        let mut sending = run.sending && run.asked_for && run.next - run.upto < 0;
         match request.sight {
             Sight::New(skipped) => {
                 let run = &self.trouble.run;

@@ -1,6 +1,6 @@
 //! How a sender recovers, and to which episode each of its repeats belongs.
 
-use rocetop_analysis::story::report::{Cause, Kind, Recovery};
+use rocetop_analysis::story::report::{Cause, Kind, Near, Recovery};
 use rocetop_analysis::{Finding, Severity};
 use rocetop_parsers::Facts;
 use rocetop_parsers::ib::aeth::{Aeth, Syndrome};
@@ -146,4 +146,47 @@ fn the_timer_is_no_longer_than_the_shortest_time_between_tries() {
     let told = only_story(&seen);
     assert_eq!((told.timeouts, told.tries_apart_ns, told.timeout_ns), (4, Some(4_010_000), Some(2_097_152)));
     assert!(seen.codes(Severity::Warning).contains(&"RT003"));
+}
+
+#[test]
+fn what_a_late_packet_left_behind_was_not_lost_before_the_tap() {
+    // The answer to 10 to 15 was lost behind the tap. A timer sends them again, and the sender goes on up to 25: at the
+    // responder 20 to 25 come before 15 to 19, and are dropped there. When these are in and 26 comes, it asks for 20.
+    for stamped in [false, true] {
+        let (out, back) = connection();
+        let out = Way { ttl: 63, ..out };
+        let mut tap = Tap::default();
+        for psn in 0..10 {
+            tap.send(out, SEND_ONLY, psn).ack(back, psn, psn + 1);
+        }
+        sends(&mut tap, out, 10..16);
+        tap.wait(67_000_000);
+        for psn in 10..15 {
+            tap.send(out, SEND_ONLY, psn).ack(back, 15, 16);
+        }
+        let now = tap.now;
+        tap.wait(10_000_000).send(out, SEND_ONLY, 20).nak(back, 16, 16);
+        sends(&mut tap, out, 21..26);
+        let then = tap.now;
+        if stamped {
+            // By their stamps they came in order.
+            tap.now = now;
+        }
+        sends(&mut tap, out, 15..20);
+        tap.now = then + 100_000;
+        tap.ack(back, 19, 20).wait(10_000_000).send(out, SEND_ONLY, 26).nak(back, 20, 20);
+        sends(&mut tap, out, 20..27);
+        tap.ack(back, 26, 27);
+        let seen = tap.finish();
+        let story = only_story(&seen);
+        // By the file alone, 16 to 19 may be repeats of what was lost. What had passed behind them was not.
+        let (late, either) = if stamped { (4, 0) } else { (0, 4) };
+        let told = (story.lost_before_tap, story.lost_or_late, story.reordered);
+        assert_eq!((told, story.near), ((0, either, late), Near::Dst), "{stamped}");
+        assert_eq!(story.near_evidence.naks_for_unseen, 1, "{stamped}");
+        let kind = if stamped { Kind::Reordered } else { Kind::LostOrLate };
+        let hole = story.episodes.iter().find(|e| e.kind == kind).unwrap();
+        assert_eq!((hole.psn, hole.cause, hole.repeats), ([16, 19], Some(Cause::Nak), 7), "{stamped}");
+        assert_eq!(has(&seen.findings, "RT001"), !stamped);
+    }
 }
