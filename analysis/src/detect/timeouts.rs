@@ -12,7 +12,7 @@
 //! # How it decides
 //! A repeat that no NAK and no RNR NAK asked for, after more silence than a round trip takes. The value is the largest
 //! power of two of the formula that is no longer than the shortest time between two tries of one request. NICs with
-//! adaptive retransmission start far below it. Timeouts about the same requests, one after the other, are one stall. A
+//! adaptive retransmission (mlx5: `roce_adp_retrans`) start far below it, and wait for longer from try to try. Timeouts about the same requests, one after the other, are one stall. A
 //! READ or atomic whose answer passed here, and that comes again within 2.1 ms, has no known cause: the answer may have
 //! been lost behind the tap.
 //!
@@ -155,15 +155,19 @@ fn shorter(story: &StoryReport, early: bool, stalls: u64, least_ns: Option<u64>)
     }
 }
 
-/// Why a request waited for less than the timer takes, where one did.
+/// Why a request waited for less than the timer takes, where one did and it shows.
 fn ran_before(story: &StoryReport, least_ns: Option<u64>) -> String {
-    match (least_ns, story.timeout_ns) {
-        (Some(least), Some(timeout)) if least < timeout => format!(
-            " A request was sent again after {}, sooner than the timer takes: the timer was running when it was sent.",
-            time(least)
-        ),
-        _ => String::new(),
-    }
+    let Some(least) = least_ns.filter(|&least| story.timeout_ns.is_some_and(|timeout| least < timeout)) else {
+        return String::new();
+    };
+    let why = if story.tries_grow {
+        "the times between tries grow, as they do with adaptive retransmission"
+    } else if story.waited_behind_ns == Some(least) {
+        "the timer was running when it was sent"
+    } else {
+        return String::new();
+    };
+    format!(" A request was sent again after {}, sooner than the timer takes: {why}.", time(least))
 }
 
 #[cfg(test)]
@@ -203,11 +207,14 @@ mod tests {
 
     #[test]
     fn a_wait_that_was_shorter_than_the_timer_is_explained() {
-        let told = |waited| {
-            let mut story = StoryReport { tries_apart_ns: Some(70_000_000), ..story(1, Kind::RequestOrAckLost) };
+        let told_of = |waited, behind: Option<u64>, tries_grow| {
+            let (tries_apart_ns, waited_behind_ns) = (Some(70_000_000), behind);
+            let story = story(1, Kind::RequestOrAckLost);
+            let mut story = StoryReport { tries_apart_ns, waited_behind_ns, tries_grow, ..story };
             story.episodes[0].waited_ns = Some(waited);
             cases::one(&RULE, &cases::flows(story, 0))
         };
+        let told = |waited| told_of(waited, Some(waited), false);
         let found = told(60_000_000);
         assert!(found.evidence.0.contains(&("tries_apart_ns", Value::Number(70_000_000))));
         assert_eq!(
@@ -216,6 +223,14 @@ mod tests {
              than the timer takes: the timer was running when it was sent."
         );
         assert!(!told(68_000_000).advice.contains("sooner"));
+        // Nothing was out when that one was sent; or no timer of one length.
+        assert!(!told_of(60_000_000, None, false).advice.contains("sooner"));
+        assert!(!told_of(60_000_000, Some(65_000_000), false).advice.contains("sooner"));
+        assert_eq!(
+            told_of(4_000_000, Some(4_000_000), true).advice,
+            "Find what was lost or late at these times, on both ways. A request was sent again after 4 ms, sooner than \
+             the timer takes: the times between tries grow, as they do with adaptive retransmission."
+        );
     }
 
     #[test]

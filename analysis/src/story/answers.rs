@@ -379,7 +379,7 @@ impl Story {
     fn tell_run(&mut self, kind: Kind, answer: Option<Mark>, room: &mut u32) {
         let run = self.trouble.run;
         let episode = Episode::new(kind, Some(run.cause), run.start, run.next - 1);
-        let episode = episode.at(Some(run.begun)).at(Some(run.latest)).at(answer).after(run.waited);
+        let episode = episode.at(Some(run.begun)).at(Some(run.latest)).at(answer).after(run.waited.time);
         self.trouble.run.told = self.log.add(episode.counting(0, run.repeats), room);
     }
 }

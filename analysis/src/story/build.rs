@@ -108,6 +108,8 @@ impl Story {
             rtt_ns: self.latency.rtt(),
             timeout_ns: self.trouble.timers.spacing.and_then(timeout_of).map(|Nanos(n)| n),
             tries_apart_ns: self.trouble.timers.spacing.map(|Nanos(n)| n),
+            tries_grow: self.trouble.timers.grow,
+            waited_behind_ns: self.trouble.timers.behind.map(|Nanos(n)| n),
             timeouts: self.trouble.timers.timeouts,
             rnr_timer_us: self.trouble.rnr_timer_us.map(u64::from),
             rnr_waits: self.trouble.sums.rnr_waits,
@@ -251,7 +253,7 @@ impl Story {
         let run = &self.trouble.run;
         if run.open && run.cause == Cause::Timeout {
             let episode = Episode::new(Kind::Unanswered, Some(run.cause), run.start, run.next - 1);
-            return Some(episode.at(Some(run.begun)).at(Some(run.latest)).after(run.waited).counting(0, run.repeats));
+            return Some(episode.at(Some(run.begun)).at(Some(run.latest)).after(run.waited.time).counting(0, run.repeats));
         }
         let asked = self.asked.back().filter(|a| a.rnr)?;
         Some(Episode::new(Kind::Rnr, None, asked.psn, asked.psn).at(Some(asked.mark)))

@@ -33,6 +33,8 @@ impl Sent {
     const ACK_REQ: u32 = 1 << 25;
     /// Another packet of this PSN was sent.
     const AGAIN: u32 = 1 << 26;
+    /// What was sent before it waited for an answer when it was sent.
+    const BEHIND: u32 = 1 << 27;
     const PSN: u32 = 0xff_ffff;
     const CLOCK: u32 = 48;
 
@@ -76,6 +78,14 @@ impl Lead {
     fn time(self) -> Nanos {
         Nanos(long(self.0) << Self::UNIT_BITS)
     }
+}
+
+/// How long a request has waited for its answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wait {
+    pub(crate) time: Nanos,
+    /// What was sent before it waited when it was sent: a timer was running already.
+    pub(crate) behind: bool,
 }
 
 /// What a request is to the clock.
@@ -137,6 +147,9 @@ impl Latency {
         }
         if stamp.ack_req {
             tag |= Sent::ACK_REQ;
+        }
+        if !self.out.is_empty() || lead.0 != 0 {
+            tag |= Sent::BEHIND;
         }
         if self.out.is_empty() {
             self.thin = 0;
@@ -234,10 +247,11 @@ impl Latency {
 
     /// How long the oldest packet from `psn` on that waits for an answer has waited; or the message that begins there
     /// and is not at its end. Nothing where neither is known.
-    pub(crate) fn waited(&self, psn: Psn, now: Nanos) -> Nanos {
-        let out = self.out.iter().find(|s| s.psn() - psn >= 0).map(|s| s.age(now));
-        let begun = || self.began.filter(|_| self.first == psn).map(|began| now.since(began));
-        out.or_else(begun).unwrap_or_default()
+    pub(crate) fn waited(&self, psn: Psn, now: Nanos) -> Wait {
+        let out = self.out.iter().find(|s| s.psn() - psn >= 0);
+        let out = out.map(|s| Wait { time: s.age(now), behind: s.has(Sent::BEHIND) });
+        let begun = |began| Wait { time: now.since(began), behind: !self.out.is_empty() };
+        out.or_else(|| self.began.filter(|_| self.first == psn).map(begun)).unwrap_or_default()
     }
 
     pub(crate) fn message(&self) -> Spread {
@@ -267,12 +281,12 @@ mod tests {
         let mut l = Latency::default();
         l.sent(stamp(7, 1_000, true, true));
         l.sent(stamp(8, 2_000, true, true));
-        assert_eq!([7, 8, 9].map(|p| l.waited(Psn::new(p), Nanos(9_000)).0), [8_000, 7_000, 0]);
+        assert_eq!([7, 8, 9].map(|p| l.waited(Psn::new(p), Nanos(9_000)).time.0), [8_000, 7_000, 0]);
         l.answered(Psn::new(8), Nanos(9_000), |_| {});
         // A message that is under way waits as well, where it is sent again from its beginning.
         l.sent(stamp(9, 10_000, true, false));
         l.sent(stamp(10, 11_000, false, false));
-        assert_eq!([9, 10].map(|p| l.waited(Psn::new(p), Nanos(15_000)).0), [5_000, 0]);
+        assert_eq!([9, 10].map(|p| l.waited(Psn::new(p), Nanos(15_000)).time.0), [5_000, 0]);
     }
 
     #[test]

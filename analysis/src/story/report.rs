@@ -199,6 +199,12 @@ pub struct StoryReport {
     pub timeout_ns: Option<u64>,
     /// That time, in ns: from one sending of a request again to the next, where no answer came in between.
     pub tries_apart_ns: Option<u64>,
+    /// Times from one of these tries to the next grew, as those of a timer that doubles.
+    #[serde(skip)]
+    pub tries_grow: bool,
+    /// The shortest time, in ns, that a request waited which was sent while one before it waited: a timer was running.
+    #[serde(skip)]
+    pub waited_behind_ns: Option<u64>,
     /// Times that the requester's timer ran out.
     pub timeouts: u64,
     pub rnr_timer_us: Option<u64>,

@@ -66,7 +66,7 @@ impl Story {
     fn explain(&mut self, run: &mut Run, request: &Request, again: bool, telling: &mut Telling<'_>) {
         let Request { mark, psn, .. } = *request;
         let (mut stalled, mut unsure) = (false, false);
-        let since = again.then(|| mark.at.since(self.trouble.run.latest.at));
+        let last = again.then_some(self.trouble.run);
         let before = self.asked.len();
         let beyond = self.trouble.beyond.take_if(|(asked, _)| psn - *asked <= 0).filter(|&(asked, _)| asked == psn);
         // The one that names this PSN, else the latest of those that it may serve.
@@ -128,19 +128,19 @@ impl Story {
             _ if mends.is_some() && !self.overdue(mark.at) && !self.was_served(request) => {
                 run.cause = if mends == Some(true) { Cause::Nak } else { self.trouble.run.cause };
             }
-            _ => stalled = self.explain_unasked(run, request, since, telling),
+            _ => stalled = self.explain_unasked(run, request, last, telling),
         }
         run.asked_for =
             stalled || unsure || run.cause == Cause::ReadReissue || self.asked.len() != before || beyond.is_some();
     }
 
-    /// Why it goes back where no answer is known to have asked for it; `since`: the time since it went back there
-    /// before. Whether a timer ran out.
+    /// Why it goes back where no answer is known to have asked for it; `last`: the run before, if it went back there as
+    /// well and nothing has answered. Whether a timer ran out.
     fn explain_unasked(
         &mut self,
         run: &mut Run,
         request: &Request,
-        since: Option<Nanos>,
+        last: Option<Run>,
         telling: &mut Telling<'_>,
     ) -> bool {
         let Request { mark, psn, .. } = *request;
@@ -150,9 +150,9 @@ impl Story {
             run.unheard = request.reliable && self.acked.is_none() && quiet >= NO_TIMER;
             if run.unheard {
                 run.stalled = quiet;
-                self.trouble.unheard.ran_out(quiet, since);
+                self.trouble.unheard.ran_out(run, last);
             }
-        } else if self.too_soon(mark.at) && quiet < NO_TIMER && since.is_none() {
+        } else if self.too_soon(mark.at) && quiet < NO_TIMER && last.is_none() {
             // Too soon for any timer. One such packet is a copy that the network made; several are a sender's, or an
             // answer just passed that came too late for a timer, or was lost behind the tap.
             let may_be = mark.at.since(self.last_request.at) < NO_TIMER && !self.was_answered(request);
@@ -163,14 +163,14 @@ impl Story {
             self.holes.iter_mut().for_each(Hole::passed_over);
         } else if !run.timed {
             run.amid = self.awaits(mark.at);
-        } else if self.was_answered(request) && quiet < SURELY_TIMER && since.is_none() {
+        } else if self.was_answered(request) && quiet < SURELY_TIMER && last.is_none() {
             let episode = Episode::new(Kind::Unexplained, None, psn, request.stamp.psn);
             run.told = self.log.add(episode.at(Some(self.last_answer)).at(Some(mark)), telling.room);
         } else if self.trouble.run.cause != Cause::Nak || psn - self.trouble.run.next >= 0 || quiet >= LEAST_TIMER {
             // Of what a NAK had asked for, some comes late where the path does not keep the order.
             run.cause = Cause::Timeout;
             (run.stalled, run.named) = (quiet, self.is_named(psn));
-            self.trouble.timers.ran_out(quiet, since);
+            self.trouble.timers.ran_out(run, last);
             self.holes.iter_mut().for_each(Hole::timed_out);
             return true;
         }

@@ -3,6 +3,7 @@
 use rocetop_parsers::{Nanos, Psn};
 
 use super::hole::Fate;
+use super::latency::Wait;
 use super::log::{Mark, Place};
 use super::report::{Cause, Kind};
 use crate::event::FrameNo;
@@ -64,7 +65,9 @@ pub(crate) struct Run {
     /// Its episode, once that is told: what it still sends again is counted there.
     pub(crate) told: Option<Place>,
     /// How long the oldest request without an answer had waited when it began.
-    pub(crate) waited: Nanos,
+    pub(crate) waited: Wait,
+    /// The time since the try before.
+    pub(crate) since: Option<Nanos>,
     /// A timer's, if answers are seen here: none was yet.
     pub(crate) unheard: bool,
     /// One repeat, too soon for any timer: where the flow goes on as if nothing had been, the network made it.
@@ -186,13 +189,25 @@ pub(crate) struct Timers {
     pub(crate) repeats: u64,
     /// Shortest time between two tries of the same request.
     pub(crate) spacing: Option<Nanos>,
+    /// Times between tries of the same request grew.
+    pub(crate) grow: bool,
+    /// Shortest time that a request waited for its first repeat though the timer was running when it was sent.
+    pub(crate) behind: Option<Nanos>,
 }
 
+/// Times between tries that are longer by this part, in percent, than the ones before grow (chosen: half of what a
+/// timer that doubles adds, and more than one of a fixed length varies).
+const GROWN: u64 = 50;
+
 impl Timers {
-    /// It ran out after a silence of `stalled`, and `since` the try before.
-    pub(crate) fn ran_out(&mut self, stalled: Nanos, since: Option<Nanos>) {
-        self.add(Self { timeouts: 1, stall: stalled, ..Self::default() });
-        self.add(Self { spacing: since, ..Self::default() });
+    /// It ran out, and `run` began; `before` is the try before, which nothing has answered.
+    pub(crate) fn ran_out(&mut self, run: &mut Run, before: Option<Run>) {
+        run.since = before.map(|before| run.latest.at.since(before.latest.at));
+        let last = before.and_then(|before| before.since);
+        let grown = |(now, last): (Nanos, Nanos)| now.0 >= last.0.saturating_add(last.0 / 100 * GROWN);
+        let grow = run.since.zip(last).is_some_and(grown);
+        let behind = Some(run.waited).filter(|waited| waited.behind && before.is_none()).map(|waited| waited.time);
+        self.add(Self { timeouts: 1, stall: run.stalled, repeats: 0, spacing: run.since, grow, behind });
     }
 
     pub(crate) fn add(&mut self, more: Self) {
@@ -201,6 +216,8 @@ impl Timers {
         self.stall = sum(self.stall, more.stall);
         self.repeats += more.repeats;
         self.spacing = self.spacing.into_iter().chain(more.spacing).min();
+        self.grow |= more.grow;
+        self.behind = self.behind.into_iter().chain(more.behind).min();
     }
 }
 

@@ -237,3 +237,48 @@ fn what_a_nak_named_is_no_lost_answer() {
         assert_eq!(kind == Some(Kind::RequestLost), !doubt, "{nak:?} {kind:?}");
     }
 }
+
+/// A lone request after a second in which nothing was out, or while another one is; sent again after these times, in
+/// ms, each since the one before. What the finding advises.
+fn tried(beside: bool, waits: &[u64]) -> String {
+    let (out, back) = at_requester();
+    let mut tap = Tap::default();
+    for psn in 0..20 {
+        asking(&mut tap, out, psn);
+        tap.ack(back, psn, psn + 1);
+    }
+    tap.wait(1_000_000_000);
+    if beside {
+        // Its answer is not the one that is lost: the timer goes on.
+        asking(&mut tap, out, 20);
+        tap.wait(40_000_000);
+    }
+    let psn = 20 + u32::from(beside);
+    asking(&mut tap, out, psn);
+    if beside {
+        tap.ack(back, 20, 21);
+    }
+    for ms in waits {
+        tap.wait(ms * 1_000_000);
+        asking(&mut tap, out, psn);
+    }
+    tap.ack(back, psn, psn + 1);
+    tap.finish().found("RT003").advice.clone()
+}
+
+fn asking(tap: &mut Tap, way: Way, psn: u32) {
+    let mut facts = Tap::facts(way, SEND_ONLY, psn);
+    facts.flags = facts.flags.with(Flags::ACK_REQ);
+    tap.facts_at(way, facts);
+}
+
+#[test]
+fn a_timer_ran_before_only_where_something_was_out() {
+    assert!(!tried(false, &[40, 70]).contains("sooner than the timer takes"));
+    assert!(tried(true, &[30, 70]).contains("sooner than the timer takes: the timer was running when it was sent."));
+    // A timer that starts low and doubles.
+    for beside in [false, true] {
+        let advice = tried(beside, &[4, 9, 18]);
+        assert!(advice.contains("the times between tries grow, as they do with adaptive retransmission."), "{advice}");
+    }
+}
