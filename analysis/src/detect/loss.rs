@@ -87,8 +87,9 @@ impl Lost {
         // The other tap saw what is missing on its side of this one, or saw it getting lost.
         let settled = if story.near == Near::Dst { told.before } else { told.behind };
         Self {
-            // Each loss is told where it was seen: at the tap before it, and where repeats or gaps show it.
-            between: if told.first.is_empty() && certain + unsure == 0 { 0 } else { told.requests },
+            // Each loss is told where it was seen: at the tap before it, and where repeats or gaps show it. Of some it is
+            // known how many they were, and not which.
+            between: if told.here == 0 && certain + unsure == 0 { 0 } else { told.requests },
             certain: if told.before { 0 } else { certain },
             unsure: if settled { 0 } else { unsure },
         }
@@ -319,7 +320,8 @@ mod tests {
     /// The requester's tap, before which there is none.
     fn told(requests: u64) -> Told {
         let lost = (requests != 0).then(|| Place { from: "a.pcap".into(), to: "b.pcap".into(), lost: requests });
-        Told { requests, answers: Some(0), behind: true, places: lost.into_iter().collect(), ..Told::default() }
+        let places = lost.into_iter().collect();
+        Told { requests, here: requests, answers: Some(0), behind: true, places, ..Told::default() }
     }
 
     #[test]
@@ -359,6 +361,19 @@ mod tests {
         let flows = cases::flows(quiet, 0);
         let found = cases::beside(&RULE, &flows, told).remove(0);
         assert_eq!(found.title, "5,239 packets lost between the taps, 4 sent again: 10.9.1.1 -> 10.9.2.1 qp 20");
+    }
+
+    #[test]
+    fn losses_of_which_nobody_knows_which_they_were_are_told() {
+        // The other capture missed a few frames as well, so that of each single packet it is in doubt.
+        let doubtful = Told { lost_ns: Some([1_000, 2_000]), ..told(192) };
+        let flows = cases::flows(story(0, 0, 0), 0);
+        let found = cases::beside(&RULE, &flows, doubtful.clone()).remove(0);
+        assert_eq!(found.title, "192 packets lost between the taps: 10.9.1.1 -> 10.9.2.1 qp 20");
+        assert_eq!((found.severity, found.frames.len()), (Severity::Warning, 0));
+        // At the tap behind them nothing shows, and they are told at the one before.
+        let behind = Told { here: 0, before: true, behind: false, ..doubtful };
+        assert!(cases::beside(&RULE, &flows, behind).is_empty());
     }
 
     #[test]
