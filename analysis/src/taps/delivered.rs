@@ -8,11 +8,14 @@
 //! A queue pair number may be used again, and its PSNs then start elsewhere: what was asked and acknowledged is kept by
 //! such lives, and answers prove nothing of any life but the one in which they came.
 
+use std::collections::HashMap;
+
 use rocetop_parsers::facts::Flags;
 use rocetop_parsers::ib::opcode::Operation;
 use rocetop_parsers::{Facts, Psn, Qpn};
 
-use super::lives::{Life, Lives};
+use super::crowd::Crowd;
+use super::lives::Life;
 use super::pair::Pair;
 use super::sight::{Kind, Sight};
 use super::window::{NEAR, Window};
@@ -26,6 +29,9 @@ const LEAST_MTU: u32 = 256;
 /// Of more flows that the answers may belong to nobody finds out which has its own (chosen: bounds the work, which
 /// grows with the square).
 pub(super) const RIVALS: usize = 32;
+/// Of more answers that may be a flow's nobody finds out whether they are enough for all (chosen: bounds the work,
+/// which grows with the square).
+const CROWD: usize = 1 << 13;
 
 /// The first and the furthest of a flow's PSNs, of the latest ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,10 +65,6 @@ impl Reach {
     pub(super) fn is_near(self, psn: Psn) -> bool {
         (-NEAR..=NEAR).contains(&(psn - self.last))
     }
-
-    fn holds(self, psn: Psn) -> bool {
-        psn - self.first >= 0 && psn - self.last <= 0
-    }
 }
 
 pub(super) fn is_beyond(acked: Psn, psn: Psn) -> bool {
@@ -78,63 +80,106 @@ pub(super) fn asks(facts: &Facts) -> [Psn; 2] {
 
 /// Up to where the requests of one life of a flow are acknowledged for certain, as one tap saw them.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Proof {
+struct Proof {
     side: usize,
     /// The turns in which that life was.
     turns: [u64; 2],
-    asked: Reach,
-    upto: Psn,
+    /// The place in that life.
+    upto: i64,
 }
 
-impl Proof {
+/// What answers tell about the requests of a flow.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Proofs {
+    all: Vec<Proof>,
+    /// By tap: before that turn they tell nothing any more.
+    forgotten: [u64; 2],
+}
+
+impl Proofs {
     /// Whether a request that tap `side` saw was acknowledged.
-    fn covers(&self, side: usize, sight: &Sight) -> bool {
-        let [from, to] = self.turns;
-        self.side == side
-            && (from..to).contains(&sight.turn)
-            && self.asked.holds(sight.psn)
-            && is_beyond(self.upto, sight.psn)
+    fn cover(&self, side: usize, sight: &Sight) -> bool {
+        self.all.iter().any(|&Proof { side: of, turns: [from, to], upto }| {
+            of == side && (from..to).contains(&sight.turn) && sight.nth < upto
+        })
+    }
+
+    /// Whether it cannot be known any more if a request that tap `side` saw was acknowledged.
+    pub(super) fn forgot(&self, side: usize, sight: &Sight) -> bool {
+        let before = self.forgotten.get(side).copied().unwrap_or_default();
+        sight.shows() && sight.kind == Kind::Request && sight.turn < before
     }
 }
 
-/// One life of a flow and the turns in which it was; the queue pair that it goes to.
-pub(super) type Lived = (Life, [u64; 2], Qpn);
-
-pub(super) fn may_answer((answer, [came, _], _): &Lived, (asked, [from, to], _): &Lived) -> bool {
-    (from..to).contains(&came) && answer.reach.may_answer(asked.reach)
+/// One life of a flow.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lived {
+    /// The flow, by index.
+    pub(super) flow: usize,
+    /// The queue pair that it goes to.
+    pub(super) to: Qpn,
+    pub(super) life: Life,
+    /// The turns in which it was.
+    pub(super) turns: [u64; 2],
 }
 
-pub(super) fn ports_fit((asked, _, to): &Lived, (answer, _, back): &Lived) -> bool {
-    hash_fits((asked.port, *to), (answer.port, *back))
+impl Lived {
+    pub(super) fn may_answer(&self, asked: &Self) -> bool {
+        let [from, to] = asked.turns;
+        (from..to).contains(&self.turns[0]) && self.life.reach.may_answer(asked.life.reach)
+    }
+
+    pub(super) fn port_fits(&self, asked: &Self) -> bool {
+        hash_fits((asked.life.port, asked.to), (self.life.port, self.to))
+    }
+
+    pub(super) fn last(&self) -> Psn {
+        self.life.reach.last
+    }
 }
+
+/// All lives of the flows of each direction, by tap, and whether it is what they acknowledge or what they ask; as long
+/// as no packet comes.
+pub(super) type Crowds = HashMap<(usize, usize, bool), Crowd>;
 
 impl Pair {
-    /// What is acknowledged for certain of the requests of a flow.
-    pub(super) fn proofs(&self, window: &Window) -> Vec<Proof> {
-        let Some(&back) = self.hosts.get(&(window.key.dst, window.key.src)) else { return Vec::new() };
-        let of = |way: usize| self.ways.get(way).into_iter().flat_map(|way| &way.windows);
-        let all = |way: usize| of(way).filter_map(|&index| self.windows.get(index));
-        let mut proofs = Vec::new();
-        for (side, lives) in window.asked.iter().enumerate() {
-            if lives.is_empty() {
-                continue;
+    /// What is acknowledged for certain of the requests of a flow, which is taken out while it is settled.
+    pub(super) fn proofs(&mut self, index: usize, window: &Window) -> Proofs {
+        let mut proofs = Proofs::default();
+        let Some(&back) = self.hosts.get(&(window.key.dst, window.key.src)) else { return proofs };
+        let mut crowds = std::mem::take(&mut self.crowds);
+        let of = |way: usize, side: usize, acked: bool| {
+            let windows = self.ways.get(way).into_iter().flat_map(|way| &way.windows).filter_map(|&flow| {
+                let window = if flow == index { Some(window) } else { self.windows.get(flow) };
+                Some((flow, window?))
+            });
+            Crowd::of(windows, side, acked)
+        };
+        for (side, lives) in window.asked.iter().enumerate().filter(|(_, lives)| !lives.is_empty()) {
+            for (way, side, acked) in [(window.way, side, false), (back, side, true), (back, 1 - side, true)] {
+                crowds.entry((way, side, acked)).or_insert_with(|| of(way, side, acked));
             }
-            let lived = |window: &Window, lives: &dyn Fn(&Window) -> Option<&Lives>| -> Vec<Lived> {
-                let qp = window.key.qp();
-                lives(window).into_iter().flat_map(Lives::each).map(|(life, turns)| (life, turns, qp)).collect()
-            };
-            let answers =
-                |side: usize| -> Vec<Lived> { all(back).flat_map(|w| lived(w, &|w| w.acked.get(side))).collect() };
+            let answers = |side: usize| crowds.get(&(back, side, true));
             // A tap of one direction leaves the other one to its neighbour.
-            let answers = Some(answers(side)).filter(|own| !own.is_empty()).unwrap_or_else(|| answers(1 - side));
-            // This flow is taken out while it is settled: these are the others.
-            let others: Vec<Lived> = all(window.way).flat_map(|w| lived(w, &|w| w.asked.get(side))).collect();
-            for asked in lived(window, &|w| w.asked.get(side)) {
-                if let Some(upto) = acknowledged(&asked, &others, &answers) {
-                    proofs.push(Proof { side, turns: asked.1, asked: asked.0.reach, upto });
+            let answers = answers(side).filter(|own| !own.is_empty()).or_else(|| answers(1 - side));
+            let Some((others, answers)) = crowds.get(&(window.way, side, false)).zip(answers) else { continue };
+            let mut forgotten = lives.forgotten().max(answers.forgotten());
+            for (life, turns) in lives.each() {
+                let asked = Lived { flow: index, to: window.key.qp(), life, turns };
+                match acknowledged(&asked, others, answers) {
+                    Acked::Upto(psn) => {
+                        let upto = life.nth + i64::from(psn - life.reach.last);
+                        proofs.all.push(Proof { side, turns, upto });
+                    }
+                    Acked::Nothing => {}
+                    Acked::Unknown => forgotten = forgotten.max(turns[1]),
                 }
             }
+            if let Some(slot) = proofs.forgotten.get_mut(side) {
+                *slot = forgotten;
+            }
         }
+        self.crowds = crowds;
         proofs
     }
 
@@ -146,46 +191,69 @@ impl Pair {
         sight.shows()
             && match sight.kind {
                 Kind::Response => answered() && !window.is_resent(side, sight),
-                Kind::Request => window.proofs.iter().any(|proof| proof.covers(side, sight)),
+                Kind::Request => window.proofs.cover(side, sight),
                 _ => false,
             }
     }
 }
 
+/// Up to where requests are acknowledged for certain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Acked {
+    Upto(Psn),
+    Nothing,
+    /// Too many flows have answers that may be theirs.
+    Unknown,
+}
+
+impl Acked {
+    fn of(upto: Option<Psn>) -> Self {
+        upto.map_or(Self::Nothing, Self::Upto)
+    }
+}
+
 /// Up to where requests are acknowledged for certain, by some of these `answers`, of which some may belong to
 /// `others`.
-pub(super) fn acknowledged(asked: &Lived, others: &[Lived], answers: &[Lived]) -> Option<Psn> {
-    let fitting: Vec<&Lived> = answers.iter().filter(|answer| may_answer(answer, asked)).collect();
-    let last = |answer: &&Lived| answer.0.reach.last;
+pub(super) fn acknowledged(asked: &Lived, others: &Crowd, answers: &Crowd) -> Acked {
     let least = |a: Psn, b: Psn| if b - a < 0 { b } else { a };
-    if let Some(least) =
-        fitting.iter().copied().filter(|answer| ports_fit(asked, answer)).map(|a| last(&a)).reduce(least)
-    {
-        return Some(least);
+    let furthest = |a: Psn, b: Psn| if b - a > 0 { b } else { a };
+    let by_port = || answers.fitting_ports(asked).filter(|answer| answer.may_answer(asked));
+    if let Some(least) = by_port().filter(|answer| answer.port_fits(asked)).map(Lived::last).reduce(least) {
+        return Acked::Upto(least);
     }
     // No other flow of the two hosts has that port: neither one that asks, nor one that answers.
-    if let Some(port) = asked.0.port
-        && others.iter().all(|other| other.0.port.is_some_and(|other| other != port))
-        && let mut same = answers.iter().filter(|answer| answer.0.port != Some(port))
-        && same.clone().count() + 1 == answers.len()
-        && same.all(|answer| answer.0.port.is_some())
+    if let Some(port) = asked.life.port
+        && others.is_port_of(port, asked.flow)
+        && answers.is_once(port)
     {
-        return fitting.iter().copied().find(|answer| answer.0.port == Some(port)).map(|a| last(&a));
+        return Acked::of(by_port().find(|answer| answer.life.port == Some(port)).map(Lived::last));
     }
-    let rivals = others.iter().filter(|&other| fitting.iter().any(|answer| may_answer(answer, other)));
+    let reach = asked.life.reach;
+    let fitting = answers.between(reach.first - IN_FLIGHT.unsigned_abs(), reach.last + 1);
+    let fitting: Vec<&Lived> = fitting.filter(|answer| answer.may_answer(asked)).take(CROWD + 1).collect();
+    let Some(upto) = fitting.iter().map(|answer| answer.last()).reduce(furthest) else { return Acked::Nothing };
+    if fitting.len() > CROWD {
+        return Acked::Unknown;
+    }
+    // All that fit are near one another, so that their extremes tell of the most what they cannot be answers of.
+    let from = fitting.iter().map(|answer| answer.last()).reduce(least).unwrap_or(upto);
+    let latest = fitting.iter().map(|answer| answer.life.reach.first).reduce(furthest).unwrap_or(upto);
+    let others_between = |from: Psn, latest: Psn| {
+        let end = latest + IN_FLIGHT.unsigned_abs() + NEAR.unsigned_abs();
+        others.between(from - 1, end).filter(|other| other.flow != asked.flow)
+    };
+    let rivals = others_between(from, latest).filter(|other| fitting.iter().any(|answer| answer.may_answer(other)));
     let rivals: Vec<&Lived> = rivals.take(RIVALS.max(fitting.len())).collect();
     // A rival that has answers which can be nobody else's needs none of these.
     let is_own = |answer: &Lived, rival: &Lived| {
-        let askers = others.iter().filter(|other| may_answer(answer, other)).take(2).count();
-        may_answer(answer, rival) && !may_answer(answer, asked) && askers == 1
+        answer.may_answer(rival) && !answer.may_answer(asked) && {
+            let askers = others_between(answer.last(), answer.life.reach.first);
+            askers.filter(|other| answer.may_answer(other)).take(2).count() == 1
+        }
     };
-    let needs = |rival: &&&Lived| {
-        rivals.len() > RIVALS || answers.len() > RIVALS || !answers.iter().any(|answer| is_own(answer, rival))
-    };
-    if rivals.iter().filter(needs).count() >= fitting.len() {
-        return None;
-    }
-    fitting.iter().map(last).reduce(|a, b| if b - a > 0 { b } else { a })
+    let many = rivals.len() > RIVALS || answers.len() > RIVALS;
+    let needs = |rival: &&&Lived| many || !answers.all().any(|answer| is_own(answer, rival));
+    if rivals.iter().filter(needs).count() >= fitting.len() { Acked::Nothing } else { Acked::Upto(upto) }
 }
 
 #[cfg(test)]

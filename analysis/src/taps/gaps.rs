@@ -25,9 +25,16 @@ impl Gaps {
         leak.explains(course.way, up)
     }
 
-    /// Of `gone` packets of a direction, of which nothing tells what became of them, those that the second tap may have
-    /// missed.
-    pub(super) fn doubtful(&self, course: &Course<'_>, gone: u64) -> u64 {
+    /// Whether a request that the second tap did not show was lost if a NAK named it. Where packets overtake one another
+    /// a NAK may name what comes later, and the capture may have missed some of that.
+    pub(super) fn trusts_naks(&self, course: &Course<'_>) -> bool {
+        let [first, second] = &self.leaks;
+        let leak = if course.first == 1 { first } else { second };
+        !leak.may_have_missed(course.way.late.iter().copied().max().unwrap_or_default())
+    }
+
+    /// Of packets of a direction that did not come to the second tap, those that it may have missed.
+    pub(super) fn doubtful(&self, course: &Course<'_>, gone: Gone) -> u64 {
         let [first, second] = &self.leaks;
         let leak = if course.first == 1 { first } else { second };
         leak.doubtful(course.way, gone)
@@ -78,6 +85,20 @@ impl Past {
     }
 }
 
+/// Packets that the second tap of a direction did not see and that are not known to have arrived.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gone {
+    /// Requests and responses of reliable transports. Without any repeat it would show that they arrived, so they share
+    /// their fate with those that were sent again.
+    pub(super) repeated: u64,
+    /// Of which nothing ever tells: datagrams, ACKs.
+    pub(super) silent: u64,
+}
+
+/// A capture is not taken to have missed one of some packets where fewer than one in so many such comparisons would be
+/// wrong (chosen: rarer than the losses that are looked for).
+const UNLIKELY: u128 = 64;
+
 /// What a capture is known to have missed: packets that arrived all the same.
 #[derive(Clone, Copy, Debug)]
 struct Leak {
@@ -118,13 +139,28 @@ impl Leak {
         self.lost == 0 && missed != 0 && absent * (missed + shown) <= u128::from(OUTWEIGHS) * missed * all
     }
 
-    /// Of `gone` packets of a direction, those that this capture may have missed if it did so as often as it did where
-    /// it shows.
-    fn doubtful(&self, way: &Way, gone: u64) -> u64 {
-        let all = u128::from(way.through - way.shown + gone);
-        let [missed, shown] = [self.missed, self.shown].map(u128::from);
+    /// Of packets of a direction that are gone, those that this capture may have missed if it did so as often as it did
+    /// where it shows, of each sort as many as its packets make likely.
+    fn doubtful(&self, way: &Way, gone: Gone) -> u64 {
+        let silent = way.through.saturating_sub(way.shown + way.again);
+        self.may_lack(gone.repeated, way.again) + self.may_lack(gone.silent, silent)
+    }
+
+    /// Of so many packets of a sort that are `gone` while others of it went `through`.
+    fn may_lack(&self, gone: u64, through: u64) -> u64 {
+        let all = through + gone;
+        if !self.may_have_missed(all) {
+            return 0;
+        }
+        let [all, missed, shown] = [all, self.missed, self.shown].map(u128::from);
         let most = (u128::from(OUTWEIGHS) * missed * all).div_ceil((missed + shown).max(1));
         gone.min(u64::try_from(most).unwrap_or(u64::MAX))
+    }
+
+    /// Whether it is likely that it missed one of so many packets.
+    fn may_have_missed(&self, packets: u64) -> bool {
+        let [packets, missed, shown] = [packets, self.missed, self.shown].map(u128::from);
+        missed != 0 && missed * packets * UNLIKELY >= missed + shown
     }
 }
 

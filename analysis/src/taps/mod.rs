@@ -13,15 +13,18 @@
 //! request that was acknowledged without ever being repeated, or before it was), it is counted as missed. Where many
 //! packets go past a tap, nothing is called lost of which that is not known. Of what nothing tells (datagrams, ACKs), a
 //! capture that missed packets where it shows, and where nothing was lost, is taken to have missed the rest as well, if
-//! that is about as much; where something was lost, that many are in doubt.
+//! that is about as much; where something was lost, that many are in doubt. So are copies of what was sent again, but
+//! for those that a NAK named: these did not arrive.
 
 mod align;
 mod clock;
+mod crowd;
 mod delivered;
 mod front;
 mod gaps;
 mod lives;
 mod meet;
+mod nak;
 mod pair;
 mod reads;
 mod report;

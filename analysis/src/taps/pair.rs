@@ -1,15 +1,14 @@
 //! Two taps: which packet at the one is which at the other, flow by flow, in bounded windows.
 
-use std::collections::HashMap;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use rocetop_parsers::{Addr, Facts};
 
 use super::clock::{BLURRED, Clocks, Differences};
-use super::delivered::asks;
+use super::delivered::{Crowds, asks};
 use super::front::Span;
 use super::reads::Mtus;
-use super::sight::{Kind, Sight, acknowledges};
+use super::sight::{Kind, Sight};
 use super::way::{Alone, Copies, Edge, Held, Outage, Run, Way};
 use super::window::{Fate, Fates, Window};
 use crate::event::Packet;
@@ -41,13 +40,17 @@ enum Last {
 #[derive(Debug, Default)]
 pub(super) struct Pair {
     /// Flows that there is room for.
-    most_flows: usize,
+    pub(super) most_flows: usize,
     pub(super) windows: Vec<Window>,
     flows: HashMap<Key, usize>,
     pub(super) ways: Vec<Way>,
     clocks: Clocks,
     pub(super) hosts: HashMap<(Addr, Addr), usize>,
     mtus: Mtus,
+    /// Directions, source ports and flows that acknowledge something from there.
+    pub(super) ports: BTreeSet<(usize, u16, usize)>,
+    /// What was gathered since the latest packet.
+    pub(super) crowds: Crowds,
     /// Packets that each tap saw before the other's first frame.
     early: [u64; 2],
     /// Packets that each tap has seen since the other's last one.
@@ -88,17 +91,17 @@ impl Pair {
             sight.rest = window.reads.get_mut(side).is_some_and(|reads| reads.is_rest(&packet.facts, self.mtus));
         }
         let port = packet.facts.sport;
-        if let Some(psn) = acknowledges(&packet.facts).filter(|_| !sight.damaged)
-            && let Some(acked) = window.acked.get_mut(side)
-        {
-            acked.add([psn; 2], port, turn);
+        if !sight.damaged {
+            self.note_answer(index, side, &packet.facts, turn);
+            self.note_nak(index, &packet.facts, turn);
         }
+        let Some(window) = self.windows.get_mut(index) else { return };
         if sight.kind == Kind::Request
             && sight.shows()
             && !sight.damaged
             && let Some(asked) = window.asked.get_mut(side)
         {
-            asked.add(asks(&packet.facts), port, turn);
+            sight.nth = asked.add(asks(&packet.facts), port, turn);
             sight.vain = self.is_vain(index, side, &sight);
         }
         let Some(window) = self.windows.get_mut(index) else { return };
@@ -112,6 +115,7 @@ impl Pair {
             }
             seen.push_back(sight);
         }
+        self.crowds.clear();
         self.kept += 1;
         if window.len() >= window.patience {
             self.shorten(index, spans);
@@ -219,8 +223,9 @@ impl Pair {
         }
         let seen = std::mem::take(&mut window.seen);
         self.learn(&window, &seen, &fates, upto);
-        if fates.iter().flatten().any(|fate| matches!(fate, Fate::Alone(_))) {
-            window.proofs = self.proofs(&window);
+        let is_held = || window.edges.iter().any(|edge| edge.count() != 0);
+        if fates.iter().flatten().any(|fate| matches!(fate, Fate::Alone(_))) || is_held() {
+            window.proofs = self.proofs(index, &window);
         }
         let mut both: Vec<(u64, u64)> = Vec::new();
         for side in 0..2 {
@@ -234,7 +239,8 @@ impl Pair {
                     continue;
                 }
                 match (fate, mate) {
-                    (Fate::Through { sure, again, .. }, Some(mate)) => {
+                    (Fate::Through { sure, again, next, .. }, Some(mate)) => {
+                        self.note_late(&window, side, sight, next);
                         if side == 0 && sure {
                             both.push((sight.turn, mate.turn));
                         }
@@ -444,6 +450,7 @@ impl Pair {
 
     /// A packet that the other tap should have seen.
     fn lost(&mut self, window: &mut Window, side: usize, sight: &Sight, copies: Copies) {
+        let named = self.is_named(window, sight, copies.next);
         let Some(alone) = self.ways.get_mut(window.way).and_then(|w| w.alone.get_mut(side)) else { return };
         // Of several copies one at least arrived, and who missed that may have missed them all. So it is where the
         // first one that the other tap saw was sent in vain.
@@ -451,10 +458,17 @@ impl Pair {
             alone.missed += 1;
             return;
         }
-        alone.lost(sight, copies.there);
+        if copies.there == 0 && window.proofs.forgot(side, sight) {
+            alone.forgotten += 1;
+            if let Some(tally) = window.tallies.get_mut(side) {
+                tally.forgot();
+            }
+            return;
+        }
+        alone.lost(sight, copies.there, named);
         let follows = window.runs.get(side).is_some_and(Run::is_open);
         if let Some(tally) = window.tallies.get_mut(side) {
-            tally.lost(sight, copies.there, follows);
+            tally.lost(sight, copies.there, named, follows);
         }
         if let Some(run) = window.runs.get_mut(side) {
             run.lost(sight, window.key.qp());
@@ -462,7 +476,7 @@ impl Pair {
     }
 
     /// The direction of the answers to a flow.
-    fn way_back(&self, window: &Window) -> Option<&Way> {
+    pub(super) fn way_back(&self, window: &Window) -> Option<&Way> {
         self.hosts.get(&(window.key.dst, window.key.src)).and_then(|&way| self.ways.get(way))
     }
 

@@ -3,11 +3,11 @@
 use serde::Serialize;
 
 use super::clock::Offset;
-use super::gaps::Gaps;
+use super::gaps::{Gaps, Gone};
 use super::pair::Pair;
 use super::sight::Kind;
 use super::told::{self, Fates};
-use super::way::{Outage, Way};
+use super::way::{Alone, Outage, Way};
 use crate::event::FrameNo;
 use crate::report::FrameRef;
 use crate::story::report::Spread;
@@ -107,7 +107,8 @@ pub struct TapReport {
     pub lost: Option<u64>,
     /// The lost ones by kind, of each those that are certain.
     pub lost_by_kind: KindsReport,
-    /// The first of them and of the undecided ones.
+    /// The first packets that `to` did not show and that are not known to have arrived: lost ones and undecided ones.
+    /// None where none is lost.
     pub first_lost: Vec<FrameRef>,
     /// Rows of losses, the longest first.
     pub outages: Vec<OutageReport>,
@@ -165,7 +166,9 @@ impl Between {
         for course in courses {
             let row = course.report(taps.map(name), offset, pair, &gaps, names);
             let missed = course.unshown(&gaps) != 0;
-            let told = told::Course { taps, first: course.first, row: &row, missed };
+            let named = gaps.trusts_naks(&course);
+            let forgotten = course.up().forgotten;
+            let told = told::Course { taps, first: course.first, row: &row, missed, forgotten, named };
             let windows = course.way.windows.iter().filter_map(|&index| pair.windows.get(index));
             windows.for_each(|window| self.fates.add(window, &told, |frame| place(frame, names)));
             self.rows.push(row);
@@ -212,10 +215,15 @@ impl<'a> Course<'a> {
         }
     }
 
+    /// What the first tap alone saw.
+    fn up(&self) -> &Alone {
+        let [first, second] = &self.way.alone;
+        if self.first == 1 { second } else { first }
+    }
+
     /// What the second tap is taken to have missed, though nothing shows that it arrived.
     fn unshown(&self, gaps: &Gaps) -> u64 {
-        let [first, second] = &self.way.alone;
-        let up = if self.first == 1 { second } else { first };
+        let up = self.up();
         if gaps.explain(self, up) { up.absent.iter().sum() } else { 0 }
     }
 
@@ -243,10 +251,16 @@ impl<'a> Course<'a> {
         let gone = up.sum() - unshown - unrecognised;
         // Where packets that arrived went past the second tap, others may have.
         let [past_first, past_second] = gaps.pass(self);
-        let undecided = if past_second { gone } else { gaps.doubtful(self, gone) };
+        let named = if past_second || !gaps.trusts_naks(self) { 0 } else { up.named.min(by_kind.requests) };
+        let unnamed = gone - named;
+        let repeated = up.proven.saturating_sub(named).min(unnamed);
+        let sorts = Gone { repeated, silent: unnamed - repeated };
+        let undecided = if past_second { gone } else { gaps.doubtful(self, sorts) };
         let lost = gone - undecided;
-        // Of what kind they are nobody knows: of each, those that are too many.
+        // Of what kind they are nobody knows: of each, those that are too many, and those that a NAK named.
         by_kind.less(undecided);
+        by_kind.requests = by_kind.requests.max(named);
+        let undecided = undecided + up.forgotten;
         let known = known && (undecided == 0 || lost != 0);
         let missed = up.missed + unshown;
         let frame = |frame: FrameNo| place(frame, names);

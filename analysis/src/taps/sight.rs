@@ -2,7 +2,7 @@
 
 use rocetop_parsers::facts::Flags;
 use rocetop_parsers::fold::numbered;
-use rocetop_parsers::ib::aeth::Syndrome;
+use rocetop_parsers::ib::aeth::{NakCode, Syndrome};
 use rocetop_parsers::ib::opcode::{Opcode, Operation, Traits, Transport};
 use rocetop_parsers::icrc::Icrc;
 use rocetop_parsers::{Facts, Nanos, Psn};
@@ -100,6 +100,8 @@ pub(super) struct Sight {
     pub(super) numbered: bool,
     /// It asks for the rest of an earlier READ.
     pub(super) rest: bool,
+    /// Of a request that shows: its place in its life, which does not go round as PSNs do.
+    pub(super) nth: i64,
     /// It had been acknowledged when it came by.
     pub(super) vain: bool,
     /// What it is where a mirror shows packets twice.
@@ -124,6 +126,7 @@ impl Sight {
             reliable: matches!(facts.opcode.transport(), Transport::Rc | Transport::Xrc),
             numbered: matches!(kind, Kind::Request | Kind::Response) && numbered(facts.opcode.transport()),
             rest: false,
+            nth: 0,
             vain: false,
             glance: Glance::First,
         }
@@ -135,6 +138,12 @@ impl Sight {
     pub(super) fn shows(&self) -> bool {
         self.reliable && !self.rest && matches!(self.kind, Kind::Request | Kind::Response)
     }
+}
+
+/// The PSN that the packet tells to be missing, if any: what a sequence error names has not come (IBTA 9.7.5.2.1).
+pub(super) fn misses(facts: &Facts) -> Option<Psn> {
+    let names = Kind::of(facts, facts.opcode.traits()) == Kind::Nak && facts.flags.has(Flags::EXTENDED);
+    (names && facts.aeth.syndrome() == Syndrome::Nak(NakCode::PSN_SEQUENCE_ERROR)).then_some(facts.psn)
 }
 
 /// The next PSN that the peer of this packet's receiver may forget about: what the packet acknowledges, if anything.

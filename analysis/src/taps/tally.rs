@@ -11,12 +11,26 @@ pub(super) struct Missing {
     absent: u32,
     /// With fewer copies there.
     spare: u32,
+    /// Of both, those that a NAK named.
+    named: u32,
+    /// Besides, those of which it is forgotten whether they arrived.
+    forgotten: u32,
 }
 
 impl Missing {
     /// So many of them were lost; `shown`: those without any copy were not, the capture missed them.
     pub(super) fn lost(self, missed: bool) -> u64 {
         u64::from(self.spare) + if missed { 0 } else { u64::from(self.absent) }
+    }
+
+    /// Whether some more may be lost.
+    pub(super) fn is_open(self) -> bool {
+        self.forgotten != 0
+    }
+
+    /// Those of them that were lost for certain, whatever the capture missed.
+    pub(super) fn named(self) -> u64 {
+        u64::from(self.named)
     }
 }
 
@@ -63,8 +77,13 @@ impl Tally {
         extend(&mut self.common, sight.at);
     }
 
-    /// `follows`: nothing went through since the last one that was lost.
-    pub(super) fn lost(&mut self, sight: &Sight, others: usize, follows: bool) {
+    /// A request of which it is forgotten whether it arrived.
+    pub(super) fn forgot(&mut self) {
+        self.requests.forgotten = self.requests.forgotten.saturating_add(1);
+    }
+
+    /// `named`: a NAK says so. `follows`: nothing went through since the last one that was lost.
+    pub(super) fn lost(&mut self, sight: &Sight, others: usize, named: bool, follows: bool) {
         let missing = match sight.kind {
             Kind::Request => &mut self.requests,
             Kind::Response | Kind::Ack | Kind::Nak => &mut self.answers,
@@ -72,6 +91,7 @@ impl Tally {
         };
         let count = if others == 0 { &mut missing.absent } else { &mut missing.spare };
         *count = count.saturating_add(1);
+        missing.named = missing.named.saturating_add(u32::from(named));
         if sight.kind == Kind::Request {
             extend(&mut self.lost, sight.at);
             if self.first.len() < LISTED {

@@ -75,6 +75,10 @@ pub(super) struct Course<'a> {
     pub(super) row: &'a TapReport,
     /// Whether what has no copy at the other tap was missed by that capture.
     pub(super) missed: bool,
+    /// Those that are undecided because it is forgotten what became of them, which each flow knows of itself.
+    pub(super) forgotten: u64,
+    /// Whether what a NAK named was lost, whatever else is in doubt.
+    pub(super) named: bool,
 }
 
 impl Fates {
@@ -88,15 +92,16 @@ impl Fates {
         let kinds = &course.row.lost_by_kind;
         // What cannot be said of a packet, which flow it was of (damaged beyond recognition), the row has taken off. Of
         // which flow those are whose fate nobody knows cannot be said either.
-        let doubtful = course.row.undecided;
-        let certain = |gone: u64, of_kind: u64| {
-            let lost = gone.saturating_sub(doubtful).min(of_kind);
+        let doubtful = course.row.undecided.saturating_sub(course.forgotten);
+        let certain = |gone: u64, named: u64, of_kind: u64| {
+            let lost = gone.saturating_sub(doubtful).max(named).min(of_kind);
             let known = course.row.lost.is_some() && (doubtful == 0 || lost != 0) || doubtful != 0 && gone == 0;
             known.then_some(lost)
         };
         let gone = up.requests.lost(course.missed);
-        let requests = certain(gone, kinds.requests);
-        let answers = certain(up.answers.lost(course.missed), kinds.responses + kinds.acks + kinds.naks);
+        let named = if course.named { up.requests.named() } else { 0 };
+        let requests = certain(gone, named, kinds.requests).filter(|&lost| lost != 0 || !up.requests.is_open());
+        let answers = certain(up.answers.lost(course.missed), 0, kinds.responses + kinds.acks + kinds.naks);
         let covered = [first, second].map(|side| {
             let tally = window.tallies.get(side).filter(|tally| tally.outside != 0)?;
             let [from, to] = tally.common?;

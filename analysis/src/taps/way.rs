@@ -1,8 +1,9 @@
 //! One direction between two hosts, as two taps saw it.
 
+use std::collections::BTreeSet;
 use std::ops::{Deref, DerefMut};
 
-use rocetop_parsers::{Addr, Qpn};
+use rocetop_parsers::{Addr, Psn, Qpn};
 
 use super::clock::Differences;
 use super::sight::{KINDS, Kind, Sight};
@@ -76,6 +77,8 @@ pub(super) struct Copies {
     pub(super) there: usize,
     /// The first one that the other tap saw had been acknowledged before.
     pub(super) vain: bool,
+    /// The turn in which this tap saw the next copy.
+    pub(super) next: u64,
 }
 
 /// A packet that only this tap saw.
@@ -125,6 +128,10 @@ pub(super) struct Only {
     pub(super) missed: u64,
     /// Lost ones of those whose delivery would show: requests and responses of reliable transports.
     pub(super) proven: u64,
+    /// Those of them that a NAK named before they were sent again.
+    pub(super) named: u64,
+    /// Neither seen nor known to be lost: what would show whether they arrived is forgotten.
+    pub(super) forgotten: u64,
     /// With a bad ICRC, so that no packet of the other tap could be recognised in it.
     pub(super) damaged: u64,
     /// Second sights of this tap itself, which a mirror made.
@@ -165,6 +172,8 @@ impl Only {
             spare: [0; KINDS],
             missed: 0,
             proven: 0,
+            named: 0,
+            forgotten: 0,
             damaged: 0,
             mirrored: 0,
             outside: 0,
@@ -179,8 +188,10 @@ impl Only {
         self.absent.iter().chain(&self.spare).sum()
     }
 
-    pub(super) fn lost(&mut self, sight: &Sight, others: usize) {
+    /// `named`: a NAK says so.
+    pub(super) fn lost(&mut self, sight: &Sight, others: usize, named: bool) {
         self.proven += u64::from(sight.shows());
+        self.named += u64::from(named);
         let kinds = if others == 0 { &mut self.absent } else { &mut self.spare };
         if let Some(count) = kinds.get_mut(sight.kind as usize) {
             *count += 1;
@@ -221,6 +232,12 @@ pub(super) struct Way {
     pub(super) through: u64,
     /// Those of them whose delivery shows anyhow.
     pub(super) shown: u64,
+    /// Those of the same kinds of which there were several copies.
+    pub(super) again: u64,
+    /// Of them at each tap, those that a NAK named before they were sent again: they were late, and not lost.
+    pub(super) late: [u64; 2],
+    /// PSNs that NAKs of this direction named, with the turn of the NAK and the flow that it is of.
+    pub(super) named: BTreeSet<(u32, u64, usize)>,
     /// Second stamp less first, of packets that leave no doubt which copy is which.
     pub(super) differences: Differences,
     /// Of packets that both saw: those whose TTL was higher at this tap.
@@ -239,6 +256,8 @@ pub(super) struct Way {
     pub(super) windows: Vec<usize>,
 }
 
+/// NAKs kept of one direction (chosen: bounds the memory; what more of them say stays in doubt).
+const NAMED: usize = 1 << 16;
 /// CE in the IP header's ECN field (RFC 3168).
 const CE: u8 = 3;
 
@@ -249,6 +268,9 @@ impl Way {
             dst,
             through: 0,
             shown: 0,
+            again: 0,
+            late: [0; 2],
+            named: BTreeSet::new(),
             differences: Differences::default(),
             fresher: [0; 2],
             marked: [0; 2],
@@ -260,10 +282,18 @@ impl Way {
         }
     }
 
+    /// A NAK of flow `index` named a PSN.
+    pub(super) fn names(&mut self, psn: Psn, turn: u64, index: usize) {
+        if self.named.len() < NAMED {
+            self.named.insert((psn.get(), turn, index));
+        }
+    }
+
     /// A packet that both saw, alone or with copies that were sent `again`: of these, one that is missing hardly shows.
     pub(super) fn through(&mut self, first: &Sight, second: &Sight, again: bool) {
         self.through += 1;
         self.shown += u64::from(first.shows() && !again);
+        self.again += u64::from(first.shows() && again);
         let each = |counts: &mut [u64; 2], at_first: bool, at_second: bool| {
             counts[0] += u64::from(at_first && !at_second);
             counts[1] += u64::from(at_second && !at_first);

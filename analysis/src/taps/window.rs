@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use rocetop_parsers::{Nanos, Psn};
 
 use super::align::{Group, assign, in_step};
-use super::delivered::Proof;
+use super::delivered::Proofs;
 use super::lives::Lives;
 use super::reads::Reads;
 use super::sight::{Identity, Kind, Sight};
@@ -19,8 +19,8 @@ use crate::flow::mirror::{Glance, Look, Mirror, RECENT};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     /// The other tap saw it too: the index there. Where it saw as many copies, there is no doubt which. `again`: there
-    /// were several.
-    Through { mate: usize, sure: bool, again: bool },
+    /// were several. `next`: the turn in which this tap saw the next one.
+    Through { mate: usize, sure: bool, again: bool, next: u64 },
     /// The other tap did not see this copy of it.
     Alone(Copies),
     /// A second sight of the same frame by this tap itself, which a mirror made.
@@ -65,7 +65,7 @@ pub(super) struct Window {
     /// What this flow's packets, as each tap saw them, acknowledge of the way back.
     pub(super) acked: [Lives; 2],
     /// What of its requests is acknowledged for certain.
-    pub(super) proofs: Vec<Proof>,
+    pub(super) proofs: Proofs,
     /// The responses that both saw, and the latest of them at the second tap.
     pub(super) answered: Lives,
     answered_until: u64,
@@ -73,6 +73,8 @@ pub(super) struct Window {
     furthest: [Option<Psn>; 2],
     /// The latest one that was sent again, with its turn.
     resent: [Option<(u64, Psn)>; 2],
+    /// The source port under which its answers are looked for.
+    pub(super) port: Option<u16>,
     /// The flow that answers this one, by the hash of their ports, and how often it was looked for.
     pub(super) mate: Option<usize>,
     pub(super) looked_for_mate: u64,
@@ -100,11 +102,12 @@ impl Window {
             reads: Default::default(),
             asked: Default::default(),
             acked: Default::default(),
-            proofs: Vec::new(),
+            proofs: Proofs::default(),
             answered: Lives::default(),
             answered_until: 0,
             furthest: [None; 2],
             resent: [None; 2],
+            port: None,
             mate: None,
             looked_for_mate: 0,
         }
@@ -152,7 +155,7 @@ impl Window {
             let of = |side| same.iter().filter(|s| s.1 == side).map(|s| s.2).collect();
             groups.push([of(0), of(1)]);
         }
-        let fate = Fate::Alone(Copies { here: 1, there: 0, vain: false });
+        let fate = Fate::Alone(Copies { here: 1, there: 0, vain: false, next: u64::MAX });
         let mut fates = [vec![fate; self.seen[0].len()], vec![fate; self.seen[1].len()]];
         for (side, (fates, peer)) in fates.iter_mut().zip(peer).enumerate() {
             self.drop_mirrored(side, &mut groups, fates, peer);
@@ -271,24 +274,29 @@ impl Window {
         let turned_roughly = roughly.map(|d| -d);
         pairs.extend(assign(second, first, &turned, &fixed[0], turned_roughly).into_iter().map(|(b, a)| (a, b)));
         for group in &groups {
-            let copies = [(&group.up, &group.down, second), (&group.down, &group.up, first)];
-            for (fates, (here, there, seen)) in fates.iter_mut().zip(copies) {
+            let copies = [(&group.up, &group.down, [first, second]), (&group.down, &group.up, [second, first])];
+            for (fates, (here, there, [own, seen])) in fates.iter_mut().zip(copies) {
                 let earliest = there.iter().filter_map(|&index| seen.get(index)).min_by_key(|sight| sight.turn);
                 let vain = earliest.is_some_and(|sight| sight.vain);
-                for &index in here {
+                for (n, &index) in here.iter().enumerate() {
                     if let Some(fate) = fates.get_mut(index) {
-                        *fate = Fate::Alone(Copies { here: here.len(), there: there.len(), vain });
+                        let next = here.get(n + 1).and_then(|&next| own.get(next)).map_or(u64::MAX, |sight| sight.turn);
+                        *fate = Fate::Alone(Copies { here: here.len(), there: there.len(), vain, next });
                     }
                 }
             }
         }
         let mut answered = Vec::new();
         for (n, (a, b)) in pairs.into_iter().enumerate() {
-            let again = fates[0].get(a).is_some_and(|fate| matches!(fate, Fate::Alone(c) if c.here + c.there > 2));
-            let through = |mate| Fate::Through { mate, sure: n < sure, again };
+            let copies = |side: usize, index: usize| match fates.get(side).and_then(|fates| fates.get(index)) {
+                Some(&Fate::Alone(copies)) => (copies.here + copies.there > 2, copies.next),
+                _ => (false, u64::MAX),
+            };
+            let through = |mate, (again, next)| Fate::Through { mate, sure: n < sure, again, next };
+            let both = (through(b, copies(0, a)), through(a, copies(1, b)));
             let [first, second] = &mut *fates;
             if let (Some(fa), Some(fb)) = (first.get_mut(a), second.get_mut(b)) {
-                (*fa, *fb) = (through(b), through(a));
+                (*fa, *fb) = both;
             }
             if let Some(sight) = self.sight(1, b).filter(|b| b.kind == Kind::Response && b.turn > self.answered_until) {
                 answered.push((sight.turn, sight.psn));
