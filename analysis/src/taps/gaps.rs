@@ -25,8 +25,8 @@ impl Gaps {
         leak.explains(course.way, up)
     }
 
-    /// Whether a request that the second tap did not show was lost if a NAK named it. Where packets overtake one another
-    /// a NAK may name what comes later, and the capture may have missed some of that.
+    /// Whether a request that the second tap did not show was lost if a NAK named it. Where packets overtake one
+    /// another a NAK may name what comes later, and the capture may have missed some of that.
     pub(super) fn trusts_naks(&self, course: &Course<'_>) -> bool {
         let [first, second] = &self.leaks;
         let leak = if course.first == 1 { first } else { second };

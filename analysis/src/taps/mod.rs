@@ -10,11 +10,11 @@
 //! tell only what the other capture covers, at its beginning and its end.
 //!
 //! A loss looks the same as a frame that a capture missed, or that went another way. Where the transport tells (a
-//! request that was acknowledged without ever being repeated, or before it was), it is counted as missed. Where many
-//! packets go past a tap, nothing is called lost of which that is not known. Of what nothing tells (datagrams, ACKs), a
-//! capture that missed packets where it shows, and where nothing was lost, is taken to have missed the rest as well, if
-//! that is about as much; where something was lost, that many are in doubt. So are copies of what was sent again, but
-//! for those that a NAK named: these did not arrive.
+//! request that was acknowledged without ever being repeated, or before it was, or that an RNR NAK refused), it is
+//! counted as missed. Where many packets go past a tap, nothing is called lost of which that is not known. Of what
+//! nothing tells (datagrams, ACKs), a capture that missed packets where it shows, and where nothing was lost, is taken
+//! to have missed the rest as well, if that is about as much; where something was lost, that many are in doubt. So are
+//! copies of what was sent again, but for those that a sequence error named: these did not arrive.
 
 mod align;
 mod clock;
@@ -29,11 +29,11 @@ mod pair;
 mod reads;
 mod report;
 mod sight;
+mod spurious;
 mod tally;
 #[cfg(test)]
 mod tests;
 mod told;
-mod vain;
 mod way;
 mod window;
 

@@ -8,7 +8,7 @@ use super::clock::{BLURRED, Clocks, Differences};
 use super::delivered::{Crowds, asks};
 use super::front::Span;
 use super::reads::Mtus;
-use super::sight::{Kind, Sight};
+use super::sight::{Kind, Named, Sight};
 use super::way::{Alone, Copies, Edge, Held, Outage, Run, Way};
 use super::window::{Fate, Fates, Window};
 use crate::event::Packet;
@@ -96,16 +96,16 @@ impl Pair {
             self.note_nak(index, &packet.facts, turn);
         }
         let Some(window) = self.windows.get_mut(index) else { return };
-        if sight.kind == Kind::Request
-            && sight.shows()
-            && !sight.damaged
+        let shows = sight.shows() && !sight.damaged;
+        if shows
+            && sight.kind == Kind::Request
             && let Some(asked) = window.asked.get_mut(side)
         {
             sight.nth = asked.add(asks(&packet.facts), port, turn);
-            sight.vain = self.is_vain(index, side, &sight);
+            sight.spurious = self.is_spurious(index, side, &sight);
         }
         let Some(window) = self.windows.get_mut(index) else { return };
-        if sight.kind == Kind::Response && sight.shows() && !sight.damaged {
+        if shows && sight.kind == Kind::Response {
             window.responds(side, &sight);
         }
         if let Some(seen) = window.seen.get_mut(side) {
@@ -262,7 +262,9 @@ impl Pair {
                 *seen = rest;
             }
         }
-        self.count_reordered(&mut window, both);
+        if let Some(way) = self.ways.get_mut(window.way) {
+            way.count_reordered(&mut window.front, both);
+        }
         if last != Last::No {
             for side in 0..2 {
                 self.end(&mut window, side, spans);
@@ -450,11 +452,12 @@ impl Pair {
 
     /// A packet that the other tap should have seen.
     fn lost(&mut self, window: &mut Window, side: usize, sight: &Sight, copies: Copies) {
-        let named = self.is_named(window, sight, copies.next);
+        let [named, refused] =
+            [Named::Missing, Named::Refused].map(|how| self.is_named(how, window, sight, copies.next));
         let Some(alone) = self.ways.get_mut(window.way).and_then(|w| w.alone.get_mut(side)) else { return };
         // Of several copies one at least arrived, and who missed that may have missed them all. So it is where the
-        // first one that the other tap saw was sent in vain.
-        if copies.vain || copies.there == 0 && Self::was_delivered(window, side, sight) {
+        // first one that the other tap saw was sent in vain. What the receiver was not ready for has come to it.
+        if copies.spurious || refused || copies.there == 0 && Self::was_delivered(window, side, sight) {
             alone.missed += 1;
             return;
         }
@@ -478,20 +481,6 @@ impl Pair {
     /// The direction of the answers to a flow.
     pub(super) fn way_back(&self, window: &Window) -> Option<&Way> {
         self.hosts.get(&(window.key.dst, window.key.src)).and_then(|&way| self.ways.get(way))
-    }
-
-    /// Counts what overtook what: a packet is late that comes behind one that was sent after it (RFC 4737, 3.3).
-    fn count_reordered(&mut self, window: &mut Window, mut both: Vec<(u64, u64)>) {
-        let Some(way) = self.ways.get_mut(window.way) else { return };
-        let late = |front: &mut u64, turn: u64| {
-            let late = turn < *front;
-            *front = turn.max(*front);
-            u64::from(late)
-        };
-        both.sort_unstable_by_key(|b| b.1);
-        way.reordered[0] += both.iter().map(|b| late(&mut window.front[0], b.0)).sum::<u64>();
-        both.sort_unstable_by_key(|b| b.0);
-        way.reordered[1] += both.iter().map(|b| late(&mut window.front[1], b.1)).sum::<u64>();
     }
 }
 

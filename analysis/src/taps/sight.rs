@@ -103,7 +103,7 @@ pub(super) struct Sight {
     /// Of a request that shows: its place in its life, which does not go round as PSNs do.
     pub(super) nth: i64,
     /// It had been acknowledged when it came by.
-    pub(super) vain: bool,
+    pub(super) spurious: bool,
     /// What it is where a mirror shows packets twice.
     pub(super) glance: Glance,
 }
@@ -127,7 +127,7 @@ impl Sight {
             numbered: matches!(kind, Kind::Request | Kind::Response) && numbered(facts.opcode.transport()),
             rest: false,
             nth: 0,
-            vain: false,
+            spurious: false,
             glance: Glance::First,
         }
     }
@@ -140,10 +140,25 @@ impl Sight {
     }
 }
 
-/// The PSN that the packet tells to be missing, if any: what a sequence error names has not come (IBTA 9.7.5.2.1).
-pub(super) fn misses(facts: &Facts) -> Option<Psn> {
-    let names = Kind::of(facts, facts.opcode.traits()) == Kind::Nak && facts.flags.has(Flags::EXTENDED);
-    (names && facts.aeth.syndrome() == Syndrome::Nak(NakCode::PSN_SEQUENCE_ERROR)).then_some(facts.psn)
+/// What a NAK says about the request that it names (IBTA 9.7.5.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Named {
+    /// It has not come: a sequence error.
+    Missing,
+    /// It has come, and the receiver was not ready for it.
+    Refused,
+}
+
+/// What the packet names, if it is a NAK that tells whether that came.
+pub(super) fn names(facts: &Facts) -> Option<(Named, Psn)> {
+    if Kind::of(facts, facts.opcode.traits()) != Kind::Nak || !facts.flags.has(Flags::EXTENDED) {
+        return None;
+    }
+    match facts.aeth.syndrome() {
+        Syndrome::Nak(NakCode::PSN_SEQUENCE_ERROR) => Some((Named::Missing, facts.psn)),
+        Syndrome::RnrNak(_) => Some((Named::Refused, facts.psn)),
+        _ => None,
+    }
 }
 
 /// The next PSN that the peer of this packet's receiver may forget about: what the packet acknowledges, if anything.

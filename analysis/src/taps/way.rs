@@ -6,7 +6,7 @@ use std::ops::{Deref, DerefMut};
 use rocetop_parsers::{Addr, Psn, Qpn};
 
 use super::clock::Differences;
-use super::sight::{KINDS, Kind, Sight};
+use super::sight::{KINDS, Kind, Named, Sight};
 use crate::event::FrameNo;
 
 /// Frames named as examples, and outages listed: the longest (chosen: enough to look at).
@@ -76,7 +76,7 @@ pub(super) struct Copies {
     pub(super) here: usize,
     pub(super) there: usize,
     /// The first one that the other tap saw had been acknowledged before.
-    pub(super) vain: bool,
+    pub(super) spurious: bool,
     /// The turn in which this tap saw the next copy.
     pub(super) next: u64,
 }
@@ -236,8 +236,8 @@ pub(super) struct Way {
     pub(super) again: u64,
     /// Of them at each tap, those that a NAK named before they were sent again: they were late, and not lost.
     pub(super) late: [u64; 2],
-    /// PSNs that NAKs of this direction named, with the turn of the NAK and the flow that it is of.
-    pub(super) named: BTreeSet<(u32, u64, usize)>,
+    /// What NAKs of this direction named: how, the PSN, the turn of the NAK and the flow that it is of.
+    pub(super) named: BTreeSet<(Named, u32, u64, usize)>,
     /// Second stamp less first, of packets that leave no doubt which copy is which.
     pub(super) differences: Differences,
     /// Of packets that both saw: those whose TTL was higher at this tap.
@@ -283,10 +283,24 @@ impl Way {
     }
 
     /// A NAK of flow `index` named a PSN.
-    pub(super) fn names(&mut self, psn: Psn, turn: u64, index: usize) {
+    pub(super) fn names(&mut self, (how, psn): (Named, Psn), turn: u64, index: usize) {
         if self.named.len() < NAMED {
-            self.named.insert((psn.get(), turn, index));
+            self.named.insert((how, psn.get(), turn, index));
         }
+    }
+
+    /// Counts what overtook what: a packet is late that comes behind one that was sent after it (RFC 4737, 3.3). `front`:
+    /// of one flow's packets that both saw, the latest turn at each tap; `both`: the turns of more of them.
+    pub(super) fn count_reordered(&mut self, front: &mut [u64; 2], mut both: Vec<(u64, u64)>) {
+        let late = |front: &mut u64, turn: u64| {
+            let late = turn < *front;
+            *front = turn.max(*front);
+            u64::from(late)
+        };
+        both.sort_unstable_by_key(|b| b.1);
+        self.reordered[0] += both.iter().map(|b| late(&mut front[0], b.0)).sum::<u64>();
+        both.sort_unstable_by_key(|b| b.0);
+        self.reordered[1] += both.iter().map(|b| late(&mut front[1], b.1)).sum::<u64>();
     }
 
     /// A packet that both saw, alone or with copies that were sent `again`: of these, one that is missing hardly shows.

@@ -155,7 +155,7 @@ impl Window {
             let of = |side| same.iter().filter(|s| s.1 == side).map(|s| s.2).collect();
             groups.push([of(0), of(1)]);
         }
-        let fate = Fate::Alone(Copies { here: 1, there: 0, vain: false, next: u64::MAX });
+        let fate = Fate::Alone(Copies { here: 1, there: 0, spurious: false, next: u64::MAX });
         let mut fates = [vec![fate; self.seen[0].len()], vec![fate; self.seen[1].len()]];
         for (side, (fates, peer)) in fates.iter_mut().zip(peer).enumerate() {
             self.drop_mirrored(side, &mut groups, fates, peer);
@@ -277,11 +277,11 @@ impl Window {
             let copies = [(&group.up, &group.down, [first, second]), (&group.down, &group.up, [second, first])];
             for (fates, (here, there, [own, seen])) in fates.iter_mut().zip(copies) {
                 let earliest = there.iter().filter_map(|&index| seen.get(index)).min_by_key(|sight| sight.turn);
-                let vain = earliest.is_some_and(|sight| sight.vain);
+                let spurious = earliest.is_some_and(|sight| sight.spurious);
                 for (n, &index) in here.iter().enumerate() {
                     if let Some(fate) = fates.get_mut(index) {
                         let next = here.get(n + 1).and_then(|&next| own.get(next)).map_or(u64::MAX, |sight| sight.turn);
-                        *fate = Fate::Alone(Copies { here: here.len(), there: there.len(), vain, next });
+                        *fate = Fate::Alone(Copies { here: here.len(), there: there.len(), spurious, next });
                     }
                 }
             }

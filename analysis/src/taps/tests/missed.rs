@@ -224,6 +224,25 @@ fn what_a_nak_names_was_lost_whatever_the_capture_missed() {
 }
 
 #[test]
+fn what_the_receiver_was_not_ready_for_had_come() {
+    // Each request is refused once; of three that are, tap 1 misses the first copy.
+    let mut lab = Lab::new();
+    for n in 0..100 {
+        let us = u64::from(n) * 1_000;
+        let sent = request(n, us);
+        if n % 40 == 5 {
+            only(&mut lab, 0, sent)
+        } else {
+            lab.both(sent)
+        }
+        let refusal = Facts { aeth: Aeth::new(Syndrome::RnrNak(1), n), ..nak(n, us).facts };
+        lab.both(Sent { facts: refusal, at: BEGIN + (us + 100) * 1_000 });
+        lab.all([request(n, us + 300), ack(n, us + 400)]);
+    }
+    assert_eq!(verdict(&lab.row()), (Some(0), 3, 0));
+}
+
+#[test]
 fn what_came_behind_a_lost_one_may_have_been_missed() {
     // Which the responder did not take, and no NAK names.
     assert_eq!(verdict(&going_back(1, 20, &[7])), (Some(1), 20, 1));

@@ -21,7 +21,7 @@ const SAME_PORT: usize = 256;
 
 impl Pair {
     /// Whether a request that comes by tap `side` now was acknowledged before.
-    pub(super) fn is_vain(&mut self, index: usize, side: usize, sight: &Sight) -> bool {
+    pub(super) fn is_spurious(&mut self, index: usize, side: usize, sight: &Sight) -> bool {
         let Some(window) = self.windows.get(index) else { return false };
         let Some(asked) = latest(index, window, &window.asked, side) else { return false };
         let answer = |index: usize| self.windows.get(index).and_then(|w| latest(index, w, &w.acked, side));
@@ -37,14 +37,14 @@ impl Pair {
         } else {
             None
         };
-        let vain = match &found {
+        let spurious = match &found {
             Some((_, mate)) => acknowledges(mate, &asked, sight.psn),
-            None => self.is_vain_among(index, &asked, back, side, sight.psn),
+            None => self.is_spurious_among(index, &asked, back, side, sight.psn),
         };
         if let Some(window) = self.windows.get_mut(index) {
             (window.mate, window.looked_for_mate) = (found.map(|(mate, _)| mate), looked);
         }
-        vain
+        spurious
     }
 
     /// The flows of the way back.
@@ -82,7 +82,7 @@ impl Pair {
     }
 
     /// The same where the ports do not tell which of the flows `back` answers.
-    fn is_vain_among(&self, index: usize, asked: &Lived, back: &[usize], side: usize, psn: Psn) -> bool {
+    fn is_spurious_among(&self, index: usize, asked: &Lived, back: &[usize], side: usize, psn: Psn) -> bool {
         let Some(way) = self.windows.get(index).and_then(|window| self.ways.get(window.way)) else { return false };
         if way.windows.len().max(back.len()) > RIVALS {
             return false;
