@@ -105,3 +105,46 @@ impl Crowd {
         self.ports.get(&Some(port)).is_some_and(|port| port.lives.len() == 1) && !self.ports.contains_key(&None)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rocetop_parsers::Qpn;
+
+    use super::*;
+    use crate::taps::lives::Lives;
+
+    /// Flows that have each come to one of these PSNs, from one of these ports.
+    fn crowd(of: &[(u32, u16)]) -> Crowd {
+        let lived = |(flow, &(psn, port)): (usize, &(u32, u16))| {
+            let mut lives = Lives::default();
+            lives.add([Psn::new(psn); 2], port, 0);
+            lives.each().map(move |(life, turns)| Lived { flow, to: Qpn(7), life, turns }).next()
+        };
+        Crowd::of_latest(of.iter().enumerate().filter_map(lived).collect())
+    }
+
+    #[test]
+    fn numbers_that_go_round_are_found() {
+        let all = crowd(&[(5, 1), (0xff_fff0, 1), (100, 1), (0x80_0000, 1), (0, 1)]);
+        let flows = |from: u32, to: u32| {
+            let mut flows: Vec<usize> = all.between(Psn::new(from), Psn::new(to)).map(|lived| lived.flow).collect();
+            flows.sort_unstable();
+            flows
+        };
+        assert_eq!(flows(0, 100), [0, 2, 4]);
+        assert_eq!(flows(0xff_fff0, 5), [0, 1, 4]);
+        assert_eq!(flows(0xff_fff1, 0xff_ffff), [0; 0]);
+        assert_eq!(flows(101, 100), [0, 1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn ports_tell_whose_lives_they_are() {
+        let own = sport::of_rxe_source(Qpn(7));
+        let all = crowd(&[(5, 50_000), (6, own), (7, 50_001), (8, 50_000)]);
+        let asked = *crowd(&[(5, 50_000)]).all().next().unwrap();
+        let flows: Vec<usize> = all.fitting_ports(&asked).map(|lived| lived.flow).collect();
+        assert_eq!(flows, [0, 3, 1]);
+        assert!(all.is_port_of(50_001, 2) && all.is_port_of(50_002, 2) && !all.is_port_of(50_000, 0));
+        assert!(all.is_once(50_001) && !all.is_once(50_000) && !all.is_once(50_002));
+    }
+}

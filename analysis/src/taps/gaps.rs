@@ -25,12 +25,12 @@ impl Gaps {
         leak.explains(course.way, up)
     }
 
-    /// Whether a request that the second tap did not show was lost if a NAK named it. Where packets overtake one
-    /// another a NAK may name what comes later, and the capture may have missed some of that.
-    pub(super) fn trusts_naks(&self, course: &Course<'_>) -> bool {
+    /// Of `named` requests that a NAK named and that the second tap did not show, those that were lost for certain.
+    /// Where packets overtake one another a NAK may name what comes later, and the capture may have missed some of it.
+    pub(super) fn certain(&self, course: &Course<'_>, named: u64) -> u64 {
         let [first, second] = &self.leaks;
         let leak = if course.first == 1 { first } else { second };
-        !leak.may_have_missed(course.way.late.iter().copied().max().unwrap_or_default())
+        named - leak.may_lack(named, course.way.late.iter().copied().max().unwrap_or_default())
     }
 
     /// Of packets of a direction that did not come to the second tap, those that it may have missed.
@@ -143,24 +143,17 @@ impl Leak {
     /// where it shows, of each sort as many as its packets make likely.
     fn doubtful(&self, way: &Way, gone: Gone) -> u64 {
         let silent = way.through.saturating_sub(way.shown + way.again);
-        self.may_lack(gone.repeated, way.again) + self.may_lack(gone.silent, silent)
+        self.may_lack(gone.repeated, way.again + gone.repeated) + self.may_lack(gone.silent, silent + gone.silent)
     }
 
-    /// Of so many packets of a sort that are `gone` while others of it went `through`.
-    fn may_lack(&self, gone: u64, through: u64) -> u64 {
-        let all = through + gone;
-        if !self.may_have_missed(all) {
+    /// Of so many packets that are `gone`, those that it may have missed, where it had so many in `all` to miss.
+    fn may_lack(&self, gone: u64, all: u64) -> u64 {
+        let [all, missed, shown] = [all, self.missed, self.shown].map(u128::from);
+        if missed * all * UNLIKELY < missed + shown {
             return 0;
         }
-        let [all, missed, shown] = [all, self.missed, self.shown].map(u128::from);
         let most = (u128::from(OUTWEIGHS) * missed * all).div_ceil((missed + shown).max(1));
         gone.min(u64::try_from(most).unwrap_or(u64::MAX))
-    }
-
-    /// Whether it is likely that it missed one of so many packets.
-    fn may_have_missed(&self, packets: u64) -> bool {
-        let [packets, missed, shown] = [packets, self.missed, self.shown].map(u128::from);
-        missed != 0 && missed * packets * UNLIKELY >= missed + shown
     }
 }
 

@@ -166,9 +166,9 @@ impl Between {
         for course in courses {
             let row = course.report(taps.map(name), offset, pair, &gaps, names);
             let missed = course.unshown(&gaps) != 0;
-            let named = gaps.trusts_naks(&course);
+            let late = course.up().named - gaps.certain(&course, course.up().named);
             let forgotten = course.up().forgotten;
-            let told = told::Course { taps, first: course.first, row: &row, missed, forgotten, named };
+            let told = told::Course { taps, first: course.first, row: &row, missed, forgotten, late };
             let windows = course.way.windows.iter().filter_map(|&index| pair.windows.get(index));
             windows.for_each(|window| self.fates.add(window, &told, |frame| place(frame, names)));
             self.rows.push(row);
@@ -251,7 +251,7 @@ impl<'a> Course<'a> {
         let gone = up.sum() - unshown - unrecognised;
         // Where packets that arrived went past the second tap, others may have.
         let [past_first, past_second] = gaps.pass(self);
-        let named = if past_second || !gaps.trusts_naks(self) { 0 } else { up.named.min(by_kind.requests) };
+        let named = if past_second { 0 } else { gaps.certain(self, up.named.min(by_kind.requests)) };
         let unnamed = gone - named;
         let repeated = up.proven.saturating_sub(named).min(unnamed);
         let sorts = Gone { repeated, silent: unnamed - repeated };

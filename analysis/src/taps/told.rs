@@ -77,8 +77,8 @@ pub(super) struct Course<'a> {
     pub(super) missed: bool,
     /// Those that are undecided because it is forgotten what became of them, which each flow knows of itself.
     pub(super) forgotten: u64,
-    /// Whether what a NAK named was lost, whatever else is in doubt.
-    pub(super) named: bool,
+    /// Of what a NAK named, so many may have been late and missed.
+    pub(super) late: u64,
 }
 
 impl Fates {
@@ -99,7 +99,7 @@ impl Fates {
             known.then_some(lost)
         };
         let gone = up.requests.lost(course.missed);
-        let named = if course.named { up.requests.named() } else { 0 };
+        let named = up.requests.named().saturating_sub(course.late);
         let requests = certain(gone, named, kinds.requests).filter(|&lost| lost != 0 || !up.requests.is_open());
         let answers = certain(up.answers.lost(course.missed), 0, kinds.responses + kinds.acks + kinds.naks);
         let covered = [first, second].map(|side| {

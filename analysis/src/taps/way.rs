@@ -289,8 +289,8 @@ impl Way {
         }
     }
 
-    /// Counts what overtook what: a packet is late that comes behind one that was sent after it (RFC 4737, 3.3). `front`:
-    /// of one flow's packets that both saw, the latest turn at each tap; `both`: the turns of more of them.
+    /// Counts what overtook what: a packet is late that comes behind one that was sent after it (RFC 4737, 3.3).
+    /// `front`: of one flow's packets that both saw, the latest turn at each tap; `both`: the turns of more of them.
     pub(super) fn count_reordered(&mut self, front: &mut [u64; 2], mut both: Vec<(u64, u64)>) {
         let late = |front: &mut u64, turn: u64| {
             let late = turn < *front;
