@@ -253,7 +253,9 @@ impl Story {
         let run = &self.trouble.run;
         if run.open && run.cause == Cause::Timeout {
             let episode = Episode::new(Kind::Unanswered, Some(run.cause), run.start, run.next - 1);
-            return Some(episode.at(Some(run.begun)).at(Some(run.latest)).after(run.waited.time).counting(0, run.repeats));
+            return Some(
+                episode.at(Some(run.begun)).at(Some(run.latest)).after(run.waited.time).counting(0, run.repeats),
+            );
         }
         let asked = self.asked.back().filter(|a| a.rnr)?;
         Some(Episode::new(Kind::Rnr, None, asked.psn, asked.psn).at(Some(asked.mark)))
