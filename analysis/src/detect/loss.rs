@@ -87,8 +87,8 @@ impl Lost {
         // The other tap saw what is missing on its side of this one, or saw it getting lost.
         let settled = if story.near == Near::Dst { told.before } else { told.behind };
         Self {
-            // Each loss is told where it was seen: at the tap before it, and where repeats or gaps show it. Of some it is
-            // known how many they were, and not which.
+            // Each loss is told where it was seen: at the tap before it, and where repeats or gaps show it. Of some it
+            // is known how many they were, and not which.
             between: if told.here == 0 && certain + unsure == 0 { 0 } else { told.requests },
             certain: if told.before { 0 } else { certain },
             unsure: if settled { 0 } else { unsure },

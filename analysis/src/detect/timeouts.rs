@@ -12,9 +12,9 @@
 //! # How it decides
 //! A repeat that no NAK and no RNR NAK asked for, after more silence than a round trip takes. The value is the largest
 //! power of two of the formula that is no longer than the shortest time between two tries of one request. NICs with
-//! adaptive retransmission (mlx5: `roce_adp_retrans`) start far below it, and wait for longer from try to try. Timeouts about the same requests, one after the other, are one stall. A
-//! READ or atomic whose answer passed here, and that comes again within 2.1 ms, has no known cause: the answer may have
-//! been lost behind the tap.
+//! adaptive retransmission (mlx5: `roce_adp_retrans`) start far below it, and wait for longer from try to try. Timeouts
+//! about the same requests, one after the other, are one stall. A READ or atomic whose answer passed here, and that
+//! comes again within 2.1 ms, has no known cause: the answer may have been lost behind the tap.
 //!
 //! "Stalled" is the silence on the wire before the repeats of all timeouts, and of RNR waits: how long nothing moved.
 //! "Waited" is how long the oldest request had had no answer when its timer ran out for the first time: that is the

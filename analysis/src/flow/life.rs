@@ -58,8 +58,8 @@ impl Flow {
         kept && self.is_at(packet) && packet.at.since(self.counters.last) >= SILENCE
     }
 
-    /// Whether a sender may go back to this PSN after a timeout, where no answers tell what it has out: a little, and not
-    /// to where this life began, as another one does.
+    /// Whether a sender may go back to this PSN after a timeout, where no answers tell what it has out: a little, and
+    /// not to where this life began, as another one does.
     fn may_go_back_to(&self, psn: Psn) -> bool {
         let back = self.counters.next_psn - psn;
         back > 0 && back.unsigned_abs() <= RESTART && psn - self.counters.first_psn > 0
