@@ -10,7 +10,7 @@ use rocetop_parsers::fold::{Tally, numbered};
 use rocetop_parsers::ib::opcode::{Opcode, Traits};
 use rocetop_parsers::{Bytes, Facts, Nanos, Psn};
 
-use crate::flow::headers::{Few, Place, Step};
+use crate::flow::headers::Place;
 use crate::flow::message_bytes;
 use crate::flow::mirror::{Glance, Identified, Look, Mirror};
 
@@ -156,7 +156,7 @@ impl Copies {
         let tells = |t: &Tally| t.requests + t.responses != 0;
         let judge = if tells(all) { self } else { peer.filter(|(_, t)| tells(t)).map_or(self, |(copies, _)| copies) };
         let mut share = Share::default();
-        let as_others = |mirror: &Mirror<Identity>| capture.nearly_all(mirror) && mirror.is_second_elsewhere();
+        let as_others = |mirror: &Mirror<Identity>| capture.nearly_all() && mirror.is_second_elsewhere();
         if judge.mirror.has_moved() || as_others(&judge.mirror) {
             share = self.moved;
             let late = self.mirror.went_on() || as_others(&self.mirror);
@@ -182,8 +182,6 @@ pub(crate) struct Mirrored {
     copies: u64,
     /// Packets at other places of flows that no mirror shows there.
     others: u64,
-    /// How the places differ that show copies.
-    steps: Few<Step, 4>,
 }
 
 /// Copies of other flows that tell of a brief one (chosen: of four flows that tell for themselves).
@@ -194,17 +192,12 @@ impl Mirrored {
         if !copies.mirror.went_on() {
             return;
         }
-        if copies.mirror.has_moved() {
-            self.copies += copies.elsewhere.packets;
-            copies.mirror.steps().for_each(|step| self.steps.add(step));
-        } else {
-            self.others += copies.elsewhere.packets;
-        }
+        let count = if copies.mirror.has_moved() { &mut self.copies } else { &mut self.others };
+        *count += copies.elsewhere.packets;
     }
 
-    /// Whether what is seen at such other places is a copy, nine times in ten.
-    fn nearly_all(self, brief: &Mirror<Identity>) -> bool {
-        let known = |step| self.steps.values().contains(&step);
-        self.copies >= TELLING && self.copies >= self.others * 9 && brief.steps().all(known)
+    /// Whether what is seen at another place is a copy, nine times in ten.
+    fn nearly_all(self) -> bool {
+        self.copies >= TELLING && self.copies >= self.others * 9
     }
 }

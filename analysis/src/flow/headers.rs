@@ -61,30 +61,10 @@ impl Place {
         (self.0 ^ other.0) & (7 << (Outer::IFACE + 9)) == 0
     }
 
-    /// How two places of a flow differ.
-    pub(crate) fn step(self, other: Self) -> Step {
-        let differ = self.0 ^ other.0;
-        let hops = Outer(self.0).ttl().abs_diff(Outer(other.0).ttl());
-        let vlan = differ & (0xffff << Outer::VLAN | 1 << Outer::TAGGED) != 0;
-        let tunnel = differ & 0x1f << Outer::TUNNEL != 0;
-        Step { hops, vlan, tunnel, iface: differ >> Outer::IFACE != 0 }
-    }
-
     /// Whether both are one place but for the interface.
     pub(crate) fn is_beside(self, other: Self) -> bool {
         (self.0 ^ other.0) & !(0xfff << Outer::IFACE) == 0
     }
-}
-
-/// How two places differ that show the same frames. Of the two ports of a mirror it is the same for all flows, whose
-/// hosts send with TTLs, and from VLANs, of their own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub(crate) struct Step {
-    /// Routers between them.
-    hops: u8,
-    vlan: bool,
-    tunnel: bool,
-    iface: bool,
 }
 
 /// Place, source port and DSCP in one word.

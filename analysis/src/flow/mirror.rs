@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use rocetop_parsers::{Nanos, Psn};
 
-use crate::flow::headers::{Few, Place, Step};
+use crate::flow::headers::{Few, Place};
 
 /// Time within which a mirror of the same capture delivers the copy of a frame from another port: queues between the
 /// two ports take milliseconds at most, a path that failed is noticed by a timeout of tens of them (chosen: between the
@@ -59,8 +59,8 @@ pub(crate) struct Look<I> {
 pub(crate) struct Mirror<I> {
     /// The first is home: where the flow was seen before suspicion began.
     places: Few<Place, 7>,
-    /// The latest that was seen at home before it began.
-    since: Nanos,
+    /// When it began.
+    began: Option<Nanos>,
     recent: VecDeque<Sent<I>>,
     /// Packets at home since suspicion began, and those at other places.
     at_home: u64,
@@ -77,10 +77,10 @@ impl<I: Identified> Mirror<I> {
     /// Suspicion begins: so far packets were seen at `home`, the latest of them `before`.
     pub(crate) fn since(before: impl IntoIterator<Item = (I, Nanos)>, home: Place) -> Self {
         let sent = |(identity, at)| Sent { identity, at, places: Self::HOME };
-        let recent: VecDeque<_> = before.into_iter().map(sent).collect();
+        let recent = before.into_iter().map(sent).collect();
         Self {
             places: Few::of(home),
-            since: recent.back().map_or(Nanos(0), |latest| latest.at),
+            began: None,
             recent,
             at_home: 0,
             elsewhere: 0,
@@ -104,6 +104,7 @@ impl<I: Identified> Mirror<I> {
     pub(crate) fn add(&mut self, look: Look<I>) -> (Glance, bool) {
         let Look { identity, at, place, numbered, again } = look;
         self.places.add(place);
+        let began = *self.began.get_or_insert(at);
         let bit = self.bit(place);
         if bit == Self::HOME {
             self.at_home += 1;
@@ -125,16 +126,14 @@ impl<I: Identified> Mirror<I> {
             let here = |s: &Sent<I>| s.identity == identity && s.places & bit != 0;
             // What goes on with the next PSN after the latest has moved with the flow.
             let goes_on = self.recent.back().is_some_and(|latest| identity.psn() - latest.identity.psn() == 1);
-            // What is not remembered was sent before all that is.
-            let in_time = self.recent.front().is_none_or(near);
-            if again && bit != Self::HOME && in_time && !goes_on && !self.recent.iter().any(here) {
+            if again && bit != Self::HOME && !goes_on && !self.recent.iter().any(here) {
                 // By another clock nothing is too late.
                 let (glance, count) =
                     if one_clock { (Glance::Late, &mut self.late) } else { (Glance::Moved, &mut self.moved) };
                 *count += 1;
-                let copy = self.looks_late();
+                let copy = self.looks_late(at, one_clock);
                 // What passed between a frame and its copy when the first copy came is not remembered either.
-                let early = one_clock && !self.first_elsewhere && at.since(self.since) <= MIRRORED_WITHIN;
+                let early = one_clock && !self.first_elsewhere && at.since(began) <= MIRRORED_WITHIN;
                 return (if early { Glance::Early } else { glance }, copy);
             }
         }
@@ -155,17 +154,12 @@ impl<I: Identified> Mirror<I> {
     }
 
     /// Whether repeats whose first sight is not remembered are copies, as it looks by now: home went on, or nothing new
-    /// came elsewhere. A flow that only moved goes on elsewhere, with what was not seen at home.
-    fn looks_late(&self) -> bool {
+    /// came elsewhere so soon after it. A flow that only moved goes on elsewhere, with what was not seen at home.
+    fn looks_late(&self, at: Nanos, one_clock: bool) -> bool {
         let late = self.late + self.moved;
         let home_goes_on = self.at_home * 4 >= self.elsewhere && late * 10 >= self.elsewhere * 9;
-        home_goes_on || !self.first_elsewhere
-    }
-
-    /// The ways from home to the other places.
-    pub(crate) fn steps(&self) -> impl Iterator<Item = Step> {
-        let places = self.places.values();
-        places.iter().take(1).flat_map(|home| places.iter().skip(1).map(|&other| home.step(other)))
+        let soon = self.recent.back().is_some_and(|s| !one_clock || at.since(s.at) <= MIRRORED_WITHIN);
+        home_goes_on || !self.first_elsewhere && soon
     }
 
     /// Whether some numbered packet was first seen elsewhere.

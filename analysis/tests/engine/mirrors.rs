@@ -39,33 +39,27 @@ fn a_burst_before_its_first_copy_is_counted_once() {
 #[test]
 fn a_brief_flow_is_copied_where_the_capture_is() {
     // One burst, and the same from one hop further on, beside another flow of which every packet comes so, or none.
-    let brief = |copied: Option<Way>, wait: u64| {
+    let brief = |copied: bool| {
         let (out, _) = connection();
         let other = way(1, 2, 77, 50_000);
         let mut tap = Tap::default();
         for psn in 0..80 {
             tap.send(other, WRITE_ONLY, psn);
-            if let Some(Way { ttl, iface, .. }) = copied {
-                tap.send(Way { ttl, iface, ..other }, WRITE_ONLY, psn);
+            if copied {
+                tap.send(Way { ttl: 63, ..other }, WRITE_ONLY, psn);
             }
         }
         for way in [out, Way { ttl: 63, ..out }] {
             (0..6).for_each(|psn| {
                 tap.send(way, WRITE_ONLY, psn);
             });
-            tap.wait(wait);
         }
         let seen = tap.finish();
         (seen.totals.mirror_copies, seen.flows[1].packets, seen.flows[1].requests.seen_again)
     };
-    let (out, _) = connection();
-    let routed = Way { ttl: 63, ..out };
-    assert_eq!(brief(Some(routed), 0), (86, 6, 0));
+    assert_eq!(brief(true), (86, 6, 0));
     // A sender that goes back on another path looks the same.
-    assert_eq!(brief(None, 0), (0, 12, 6));
-    // No mirror takes so long; and this one shows copies at another interface, not behind a router.
-    assert_eq!(brief(Some(routed), 500_000_000), (80, 12, 6));
-    assert_eq!(brief(Some(Way { iface: 1, ..out }), 0), (80, 12, 6));
+    assert_eq!(brief(false), (0, 12, 6));
 }
 
 #[test]
@@ -432,21 +426,4 @@ fn answers_that_say_the_same_again_are_no_doubles() {
     let seen = tap.finish();
     let flow = &seen.flows[0];
     assert_eq!((seen.totals.mirror_copies, flow.acks, flow.naks.psn_sequence_error), (0, 16, 8));
-}
-
-#[test]
-fn what_goes_back_after_a_while_on_another_path_is_no_copy() {
-    // The first packet behind a router tells of two places, and the repeats follow a timeout.
-    let (out, _) = connection();
-    let routed = Way { ttl: 63, ..out };
-    for wait in [0, 100_000_000] {
-        let mut tap = Tap::default();
-        sends(&mut tap, out, 0..30);
-        tap.wait(wait);
-        sends(&mut tap, routed, 10..30);
-        sends(&mut tap, out, 30..50);
-        let seen = tap.finish();
-        let again = if wait == 0 { 0 } else { 20 };
-        assert_eq!((seen.totals.mirror_copies, seen.flows[0].requests.seen_again), (20 - again, again), "{wait}");
-    }
 }
