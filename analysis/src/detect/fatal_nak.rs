@@ -9,7 +9,7 @@
 //!
 //! # How it decides
 //! By the syndrome of the AETH alone. The PSN of the NAK is that of the request packet that was refused; where one
-//! queue pair sent several such NAKs, of the first.
+//! queue pair sent several such NAKs, of the first, and none where they differ in their code.
 //!
 //! # What could fool it
 //! A frame that was damaged on the way; its ICRC tells, and frames with a bad one are not counted.
@@ -32,6 +32,7 @@
 use super::kit::{Digest, finding};
 use super::{Case, Evidence, Finding, Judge, Rule, Severity};
 use crate::report::FlowReport;
+use crate::story::StoryReport;
 use crate::story::report::Kind;
 
 pub(super) const RULE: Rule = Rule {
@@ -54,7 +55,10 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
         // The requests that failed are the other direction's, and so is their story.
         let story = back.and_then(|b| b.story.as_ref());
         let digest = story.and_then(|s| Digest::of(s, |e| e.kind == Kind::FatalNak));
-        let psn = story.and_then(|s| s.episodes.iter().find(|e| e.kind == Kind::FatalNak)).map(|e| e.psn);
+        // Of several codes nobody knows whose the first PSN is.
+        let alone = codes.iter().filter(|&&(count, _)| count != 0).count() == 1;
+        let refused = |s: &StoryReport| s.episodes.iter().find(|e| e.kind == Kind::FatalNak).map(|e| e.psn[0]);
+        let psn = story.filter(|_| alone).and_then(refused);
         for (count, name) in codes.into_iter().filter(|&(count, _)| count != 0) {
             // Of the two numbers the one that is known: a flow has that of the receiver.
             let title = match back {
@@ -62,10 +66,10 @@ fn judge(case: &Case<'_>, report: &mut dyn FnMut(Finding)) {
                 None => format!("{} refused a request of {} qp {}: {name}", flow.src, flow.dst, flow.dst_qp),
             };
             let mut evidence = Evidence::default().with("naks", u64::from(count)).with("error", name.to_owned());
-            if let Some([psn, _]) = psn {
+            if let Some(psn) = psn {
                 evidence = evidence.with("psn", u64::from(psn));
             }
-            let advice = advice(back.zip(psn.map(|[psn, _]| psn)));
+            let advice = advice(back.zip(psn));
             report(Finding { evidence, advice, ..finding(&RULE, flow, digest.as_ref(), title) });
         }
     }

@@ -137,7 +137,7 @@ fn alive(flow: &FlowReport, story: &StoryReport, told: Option<&Told>) -> String 
              host does not answer: check that {dst} is alive and that its queue pair {qp} still exists."
         );
     }
-    if told.is_some_and(|told| told.behind && told.requests == 0 && told.answers.unwrap_or(0) == 0) {
+    if told.is_some_and(|told| told.behind && told.requests == 0 && told.answers == Some(0)) {
         return format!(
             "Nothing was lost up to the last tap. If that stands at {dst}, the path is fine, and its queue pair {qp} \
              or the host does not answer: check that it still exists."
@@ -205,6 +205,7 @@ mod tests {
         for told in [
             told(Told { requests: 1, ..all.clone() }),
             told(Told { answers: Some(1), ..all.clone() }),
+            told(Told { answers: None, ..all.clone() }),
             told(Told { behind: false, ..all }),
         ] {
             assert!(told.starts_with("Check that 10.9.2.1 is reachable"), "{told}");
