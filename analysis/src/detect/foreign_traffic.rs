@@ -27,7 +27,7 @@
 use super::kit::counted;
 use super::{Finding, Judge, Rule, Severity};
 use crate::Ledger;
-use crate::report::survey::{Class, Survey};
+use crate::report::survey::{Class, SOME, Survey};
 use crate::totals::mix::Foreign;
 
 pub(super) const RULE: Rule = Rule {
@@ -40,8 +40,6 @@ pub(super) const RULE: Rule = Rule {
     judge: Judge::Survey(judge),
 };
 
-/// Fewer packets are somebody's greeting, and no traffic (chosen: as many as a RoCE flow must have to count here).
-const LEAST: u64 = 16;
 /// Told from one byte in so many (chosen: a queue does not notice less).
 const TOLD_ONE_IN: u64 = 1_000;
 /// A warning from one byte in so many (chosen: less hardly takes room in a queue).
@@ -58,9 +56,10 @@ fn judge(survey: &Survey, ledger: &Ledger<'_>, report: &mut dyn FnMut(Finding)) 
     }
 }
 
-/// Whether there is enough of it to speak of; the default class is shared with everything.
+/// Whether there is enough of it to speak of: fewer packets are somebody's greeting, and no traffic. The default class
+/// is shared with everything.
 fn is_told(value: u8, class: &Class, foreign: Foreign) -> bool {
-    foreign.frames >= LEAST && reaches(class, foreign, if value == 0 { ONE_IN } else { TOLD_ONE_IN })
+    foreign.frames >= SOME && reaches(class, foreign, if value == 0 { ONE_IN } else { TOLD_ONE_IN })
 }
 
 fn reaches(class: &Class, foreign: Foreign, one_in: u64) -> bool {

@@ -46,7 +46,7 @@ const SENDERS: u64 = 4;
 const TOGETHER_NS: u64 = 1_000_000;
 
 fn judge(survey: &Survey, _: &Ledger<'_>, report: &mut dyn FnMut(Finding)) {
-    let pairs = survey.pairs.iter().filter(|(_, pair)| pair.queue_pairs != 0);
+    let pairs = survey.pairs.iter().filter(|(_, pair)| pair.queue_pairs() != 0);
     let mut to: Vec<(&str, &Pair)> = pairs.map(|((_, dst), pair)| (&**dst, pair)).collect();
     to.sort_by_key(|&(dst, _)| dst);
     for pairs in to.chunk_by(|a, b| a.0 == b.0) {
@@ -70,7 +70,10 @@ fn judge(survey: &Survey, _: &Ledger<'_>, report: &mut dyn FnMut(Finding)) {
             .with("bytes", sum(|pair| pair.bytes))
             .with_harm("ce", ce)
             .advice("Look at the queue of the receiver's port: marks, pauses and drops there.");
-        report(pause.map_or(found.clone(), |ns| found.with("longest_pause_ns", ns)));
+        report(match pause {
+            Some(ns) => found.with("longest_pause_ns", ns),
+            None => found,
+        });
     }
 }
 

@@ -31,6 +31,7 @@ use rocetop_parsers::net::protocol::Protocol;
 use super::kit::{count, counted};
 use super::{Finding, Judge, Rule, Severity};
 use crate::Ledger;
+use crate::report::survey::SOME;
 use crate::totals::mix::Mix;
 
 pub(super) const RULE: Rule = Rule {
@@ -42,9 +43,6 @@ pub(super) const RULE: Rule = Rule {
     source: include_str!("no_roce.rs"),
     judge: Judge::Capture(judge),
 };
-
-/// Fewer fragments are somebody's datagrams (chosen: as many as a flow must have to count elsewhere).
-const LEAST: u64 = 16;
 
 /// What carries packets and is not opened: numbers of the IANA registry.
 const ENCAPSULATIONS: [(Protocol, &str); 5] = [
@@ -91,7 +89,8 @@ fn title(frames: u64, roce: u64, mix: &Mix) -> Option<String> {
     match (roce, mix.all.tcp) {
         (0, 0) => Some(format!("no RoCE was found in {all}")),
         (0, tcp) => Some(format!("no RoCE was found in {all}, {} of them TCP", count(tcp))),
-        _ if mix.unopened >= LEAST && mix.unopened > roce => {
+        // Fewer are somebody's datagrams.
+        _ if mix.unopened >= SOME && mix.unopened > roce => {
             Some(format!("{} of {all} are fragments of IP, or tunnels without RoCE", count(mix.unopened)))
         }
         _ => None,

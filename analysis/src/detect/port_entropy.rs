@@ -53,26 +53,27 @@ fn judge(survey: &Survey, _: &Ledger<'_>, report: &mut dyn FnMut(Finding)) {
     for ((src, dst), pair) in &survey.pairs {
         let time = pair.last_ns.saturating_sub(pair.first_ns);
         let mbps = if time >= SHORT_NS { pair.bytes.saturating_mul(8_000) / time } else { 0 };
+        let queue_pairs = pair.queue_pairs();
         let one = pair.ports.count() == 1;
-        if !one || pair.queue_pairs == 1 && mbps < FAST_MBPS {
+        if !one || queue_pairs == 1 && mbps < FAST_MBPS {
             continue;
         }
-        let heavy = pair.queue_pairs >= MANY && mbps >= FAST_MBPS;
+        let heavy = queue_pairs >= MANY && mbps >= FAST_MBPS;
         let severity = if heavy { Severity::Warning } else { Severity::Info };
         let port = pair.ports.first().unwrap_or_default();
-        let title = match pair.queue_pairs {
+        let title = match queue_pairs {
             1 => format!("one queue pair carries all {mbps} Mb/s from {src} to {dst}"),
             n => format!("all {n} queue pairs from {src} to {dst} use source port {port}"),
         };
         report(
             Finding::of(&RULE, severity, title)
                 .during(pair.first_ns, pair.last_ns)
-                .with("queue_pairs", pair.queue_pairs)
+                .with("queue_pairs", queue_pairs)
                 .with("ports", pair.ports.count())
                 .with("bytes", pair.bytes)
                 .with("mbps", mbps)
                 .with("port_entropy_millibits", entropy(pair.ports.bytes()))
-                .with("queue_pair_entropy_millibits", entropy(std::iter::repeat_n(1, pair.queue_pairs as usize)))
+                .with("queue_pair_entropy_millibits", entropy(std::iter::repeat_n(1, queue_pairs as usize)))
                 .advice(
                     "Let source ports differ by queue pair, or set the switches to hash the destination queue pair.",
                 ),

@@ -130,20 +130,16 @@ fn advised(story: &StoryReport, told: Option<&Told>, usual: &str) -> String {
              there first: whether its NIC hands a flow to one queue (RSS, RPS)."
         );
     }
+    let behind = told.is_some_and(|told| told.behind);
     let advice = if told.is_some_and(|told| told.overtaken == Some(0)) {
-        match told.is_some_and(|told| told.behind) {
-            // What is behind this tap was late behind the last.
-            true => {
-                "No packet overtook another between the taps, so it is not the network there. Look behind the last \
-                 tap, and at the receiving host: whether its NIC hands a flow to one queue (RSS, RPS)."
-            }
-            false => {
-                "No packet overtook another between the taps, so it is not the network there. What looks late may be a \
-                 repeat of what was lost, or came so to the first tap."
-            }
-        }
-        .to_owned()
-    } else if told.is_some_and(|told| told.behind) {
+        // What is behind this tap was late behind the last.
+        let then = if behind {
+            "Look behind the last tap, and at the receiving host: whether its NIC hands a flow to one queue (RSS, RPS)."
+        } else {
+            "What looks late may be a repeat of what was lost, or came so to the first tap."
+        };
+        format!("No packet overtook another between the taps, so it is not the network there. {then}")
+    } else if behind {
         format!(
             "{usual} A tap on the receiving host shows the disorder of that host's own queues too: see first how many \
              came in order by the stamps there."

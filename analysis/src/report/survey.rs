@@ -12,7 +12,7 @@ use crate::report::FlowReport;
 use crate::report::paths::mixed;
 
 /// Requests that a flow must carry at least to say something about its traffic class or its kind of recovery (chosen).
-const SOME: u64 = 16;
+pub(crate) const SOME: u64 = 16;
 
 /// Bytes of the queue pairs that are reached from each source port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,9 +55,7 @@ impl Ports {
 /// Traffic from one host to another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pair {
-    /// Connected queue pairs that flows carry requests or READ responses to. Several lives of one are one.
-    pub queue_pairs: u64,
-    /// Their numbers.
+    /// Numbers of the connected queue pairs that flows carry requests or READ responses to.
     pub(crate) numbers: HashSet<u32, FixedState>,
     /// Bytes of these flows.
     pub bytes: u64,
@@ -87,10 +85,15 @@ pub struct Pair {
 }
 
 impl Pair {
+    /// Those queue pairs; several lives of one are one.
+    pub(crate) fn queue_pairs(&self) -> u64 {
+        self.numbers.len() as u64
+    }
+
     /// Adds a flow of a connected queue pair that carries data.
     fn carry(&mut self, flow: &FlowReport) {
         let known = flow.story.as_ref().map(|story| story.silence_ns);
-        if self.queue_pairs == 0 {
+        if self.numbers.is_empty() {
             (self.first_ns, self.last_ns, self.pause_ns) = (flow.first_ns, flow.last_ns, known);
         } else {
             // A flow that lies between two others may end a pause that was counted: it is never longer than this.
@@ -98,7 +101,7 @@ impl Pair {
             self.pause_ns = self.pause_ns.zip(known).map(|(pause, silence)| pause.max(silence).max(apart));
             (self.first_ns, self.last_ns) = (self.first_ns.min(flow.first_ns), self.last_ns.max(flow.last_ns));
         }
-        self.queue_pairs += u64::from(self.numbers.insert(flow.dst_qp));
+        self.numbers.insert(flow.dst_qp);
         self.bytes += flow.bytes;
         if let Some(&port) = flow.udp_sports.first() {
             self.ports.add(port, flow.bytes);
@@ -376,9 +379,9 @@ mod tests {
     fn lives_of_a_queue_pair_are_one_queue_pair() {
         let mut pair = Pair::default();
         (0..5).for_each(|epoch| pair.carry(&flow(17, epoch, [0, 9, 0])));
-        assert_eq!((pair.queue_pairs, pair.bytes), (1, 50));
+        assert_eq!((pair.queue_pairs(), pair.bytes), (1, 50));
         pair.carry(&flow(18, 0, [0, 9, 0]));
-        assert_eq!(pair.queue_pairs, 2);
+        assert_eq!(pair.queue_pairs(), 2);
     }
 
     #[test]

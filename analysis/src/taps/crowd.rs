@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use rocetop_parsers::{Psn, sport};
+use rocetop_parsers::Psn;
 
 use super::delivered::Lived;
 use super::window::Window;
@@ -84,12 +84,9 @@ impl Crowd {
         parts.into_iter().flat_map(|part| self.lives.get(part).unwrap_or_default())
     }
 
-    /// Those that may answer a life as far as its source port tells: that has to be the same, or the one of its queue
-    /// pair.
+    /// Those that may answer a life as far as its source port tells.
     pub(super) fn fitting_ports(&self, asked: &Lived) -> impl Iterator<Item = &Lived> {
-        let same = asked.life.port;
-        let own = Some(sport::of_rxe_source(asked.to)).filter(|_| same.is_some());
-        let ports = [same, own.filter(|_| own != same)].into_iter().flatten();
+        let ports = asked.ports_of_answers();
         let lives = ports.filter_map(|port| self.ports.get(&Some(port))).flat_map(|port| &port.lives);
         lives.filter_map(|&n| self.lives.get(n))
     }
@@ -108,7 +105,7 @@ impl Crowd {
 
 #[cfg(test)]
 mod tests {
-    use rocetop_parsers::Qpn;
+    use rocetop_parsers::{Qpn, sport};
 
     use super::*;
     use crate::taps::lives::Lives;

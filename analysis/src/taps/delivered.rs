@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 use rocetop_parsers::facts::Flags;
 use rocetop_parsers::ib::opcode::Operation;
-use rocetop_parsers::{Facts, Psn, Qpn};
+use rocetop_parsers::{Facts, Psn, Qpn, sport};
 
 use super::crowd::Crowd;
 use super::lives::Life;
@@ -131,6 +131,13 @@ impl Lived {
 
     pub(super) fn port_fits(&self, asked: &Self) -> bool {
         hash_fits((asked.life.port, asked.to), (self.life.port, self.to))
+    }
+
+    /// The source ports that its answers may come from, where it has one: the same, or the one of its queue pair.
+    pub(super) fn ports_of_answers(&self) -> impl Iterator<Item = u16> + use<> {
+        let same = self.life.port;
+        let own = same.map(|_| sport::of_rxe_source(self.to));
+        same.into_iter().chain(own.filter(|_| own != same))
     }
 
     pub(super) fn last(&self) -> Psn {

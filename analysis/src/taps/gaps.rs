@@ -20,24 +20,24 @@ impl Gaps {
 
     /// Whether the second tap is taken to have missed what it saw no copy of and that the first alone saw.
     pub(super) fn explain(&self, course: &Course<'_>, up: &Alone) -> bool {
+        self.second(course).explains(course.way, up)
+    }
+
+    /// What the tap is known to have missed that a direction passes last.
+    fn second(&self, course: &Course<'_>) -> &Leak {
         let [first, second] = &self.leaks;
-        let leak = if course.first == 1 { first } else { second };
-        leak.explains(course.way, up)
+        if course.first == 1 { first } else { second }
     }
 
     /// Of `named` requests that a NAK named and that the second tap did not show, those that were lost for certain.
     /// Where packets overtake one another a NAK may name what comes later, and the capture may have missed some of it.
     pub(super) fn certain(&self, course: &Course<'_>, named: u64) -> u64 {
-        let [first, second] = &self.leaks;
-        let leak = if course.first == 1 { first } else { second };
-        named - leak.may_lack(named, course.way.late.iter().copied().max().unwrap_or_default())
+        named - self.second(course).may_lack(named, course.way.late.iter().copied().max().unwrap_or_default())
     }
 
     /// Of packets of a direction that did not come to the second tap, those that it may have missed.
     pub(super) fn doubtful(&self, course: &Course<'_>, gone: Gone) -> u64 {
-        let [first, second] = &self.leaks;
-        let leak = if course.first == 1 { first } else { second };
-        leak.doubtful(course.way, gone)
+        self.second(course).doubtful(course.way, gone)
     }
 
     /// Of the tap that a direction passes first, and of the other: whether many packets go past it.

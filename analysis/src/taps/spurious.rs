@@ -1,7 +1,7 @@
 //! Requests that are sent again in vain: a tap that sees the repeat had seen the answer to an earlier copy, which so
 //! had arrived, whether that tap saw it or not.
 
-use rocetop_parsers::{Facts, Psn, sport};
+use rocetop_parsers::{Facts, Psn};
 
 use super::crowd::Crowd;
 use super::delivered::{Acked, Lived, RIVALS, acknowledged, is_beyond};
@@ -49,8 +49,7 @@ impl Pair {
 
     /// The flows of the way back.
     fn back_windows(&self, window: &Window) -> &[usize] {
-        let back = self.hosts.get(&(window.key.dst, window.key.src)).and_then(|&back| self.ways.get(back));
-        back.map(|way| way.windows.as_slice()).unwrap_or_default()
+        self.way_back(window).map(|way| way.windows.as_slice()).unwrap_or_default()
     }
 
     /// A packet of flow `index` as tap `side` saw it, the `turn`th of all: what it acknowledges.
@@ -67,14 +66,11 @@ impl Pair {
         }
     }
 
-    /// The flows of the way back that may answer a life as far as their source ports tell: that has to be the same, or
-    /// the one of its queue pair.
+    /// The flows of the way back that may answer a life as far as their source ports tell.
     fn of_fitting_ports(&self, window: &Window, asked: &Lived) -> impl Iterator<Item = usize> {
-        let back = self.hosts.get(&(window.key.dst, window.key.src)).copied().zip(asked.life.port);
-        let ports = back.into_iter().flat_map(|(back, port)| {
-            let own = sport::of_rxe_source(asked.to);
-            [Some(port), Some(own).filter(|&own| own != port)].into_iter().flatten().map(move |port| (back, port))
-        });
+        let back = self.hosts.get(&(window.key.dst, window.key.src)).copied();
+        let asked = *asked;
+        let ports = back.into_iter().flat_map(move |back| asked.ports_of_answers().map(move |port| (back, port)));
         ports.flat_map(|(back, port)| {
             let all = self.ports.range((back, port, 0)..=(back, port, usize::MAX)).take(SAME_PORT);
             all.map(|&(_, _, index)| index)

@@ -76,20 +76,9 @@ impl Figure {
             || ["_psn", "_qp", "_hops", "_tries"].iter().any(|p| last.ends_with(p))
             || ["id", "epoch", "connection", "flow", "flows", "mtu", "pcp", "p50", "p99", "max", "timeout_ns"]
                 .contains(&last)
-            || [
-                "_exponent",
-                "_retry",
-                "_mtu",
-                "_mbps",
-                "_bps",
-                "_mean_ns",
-                "_max_ns",
-                "_timeout_ns",
-                "_apart_ns",
-                "_least",
-            ]
-            .iter()
-            .any(|p| last.ends_with(p))
+            || ["_exponent", "_retry", "_mtu", "bps", "_mean_ns", "_max_ns", "_timeout_ns", "_apart_ns", "_least"]
+                .iter()
+                .any(|p| last.ends_with(p))
             || ["rnr_timer_us", "exchange", "retry_count", "[]", "*"].contains(&last);
         self.share.is_some() || self.counts || number && !point
     }

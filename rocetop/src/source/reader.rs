@@ -11,7 +11,7 @@ use super::compression::Compression;
 use super::error::{Found, OpenError};
 use super::frame::Frame;
 use super::input::{Filled, Input};
-use super::odd::{self, Odd};
+use super::odd::Odd;
 use super::queue::Ended;
 use super::shared::SharedFile;
 use super::summary::{CaptureSummary, Problem, Tally, link_types};
@@ -32,7 +32,6 @@ pub(crate) struct Reader {
     head: Option<Record>,
     tally: Tally,
     odd: Odd,
-    unsteady: Nanos,
     ended: bool,
     /// The stop flag was set while it waited.
     stopped: bool,
@@ -119,7 +118,6 @@ impl Reader {
             head: None,
             tally: Tally::default(),
             odd: Odd::default(),
-            unsteady: Nanos(0),
             ended: false,
             stopped: false,
             problem: None,
@@ -222,17 +220,13 @@ impl Reader {
 
     /// Reads the next record ahead, to be compared with others; `false` when there is none.
     pub(crate) fn advance(&mut self) -> bool {
-        let latest = self.tally.latest();
         self.head = self.read();
-        if self.head.is_some() {
-            self.unsteady = self.unsteady.max(latest.since(self.ts())).min(odd::BACK);
-        }
         self.head.is_some()
     }
 
-    /// How far its stamps have gone back so far, where nobody has set the clock.
-    pub(crate) const fn unsteady(&self) -> Nanos {
-        self.unsteady
+    /// The latest stamp of all, 0 before any.
+    pub(crate) const fn latest(&self) -> Nanos {
+        self.tally.latest()
     }
 
     /// The record that [`Reader::advance`] has read, as a frame.

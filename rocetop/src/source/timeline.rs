@@ -10,6 +10,7 @@ use super::batch::Batch;
 use super::error::OpenError;
 use super::frame::Frame;
 use super::input::{Input, is_stdin};
+use super::odd::BACK;
 use super::reader::Reader;
 use super::shared::SharedFile;
 use super::stop::Stop;
@@ -44,7 +45,7 @@ struct Merge {
     /// The next frames of all others, earliest on top: of files that have begun, and of those that have not.
     begun: BinaryHeap<Reverse<(Nanos, usize)>>,
     fresh: BinaryHeap<Reverse<(Nanos, usize)>>,
-    /// How far stamps have gone back in a file so far.
+    /// How far stamps have gone back in a file so far, where nobody has set the clock.
     unsteady: Nanos,
     /// The file that each strand has come to; `None` where that is over.
     strands: Vec<Option<usize>>,
@@ -208,7 +209,8 @@ impl Timeline {
         if let Some(i) = self.merge.current {
             let reader = self.readers.get_mut(i)?;
             if reader.advance() {
-                self.merge.unsteady = self.merge.unsteady.max(reader.unsteady());
+                let back = reader.latest().since(reader.ts());
+                self.merge.unsteady = self.merge.unsteady.max(back.min(BACK));
                 // The parts of a ring buffer come one after the other: mostly the same file goes on.
                 let Some(other) = self.merge.next(Some(reader.ts())) else { return self.readers.get(i) };
                 self.merge.begun.push(Reverse((reader.ts(), i)));

@@ -64,7 +64,7 @@ pub fn write(
     if !shown.chosen.is_all() {
         page.words(DIM, "", "Of the whole capture, not of the selection alone:")?;
     }
-    sums(&mut page, &totals, captures)?;
+    sums(&mut page, &totals, captures, ledger.is_counted())?;
     if let Some(paths) = &found.paths {
         spread(&mut page, paths)?;
     }
@@ -186,8 +186,12 @@ fn watching<W: Write>(page: &mut Page<'_, W>, watched: &Watched) -> io::Result<(
     }
 }
 
-fn sums<W: Write>(page: &mut Page<'_, W>, t: &TotalsReport, captures: &[CaptureSummary]) -> io::Result<()> {
-    let by_kernel = captures.iter().any(|c| c.watched.is_some_and(|w| w.needs_packets.is_some()));
+fn sums<W: Write>(
+    page: &mut Page<'_, W>,
+    t: &TotalsReport,
+    captures: &[CaptureSummary],
+    counted_by_kernel: bool,
+) -> io::Result<()> {
     let some = |n: u64, what: &str| (n != 0).then(|| format!("{} {what}", count(n)));
     let mut frames = vec![format!("{} RoCEv2 ({})", count(t.roce_frames), share(t.roce_frames, t.frames))];
     let rest = [
@@ -232,7 +236,7 @@ fn sums<W: Write>(page: &mut Page<'_, W>, t: &TotalsReport, captures: &[CaptureS
     let icrc = [
         Some(format!("{} ok", count(t.icrc.ok))),
         some(t.icrc.bad, "bad"),
-        some(t.icrc.unknown, if by_kernel { "not looked at" } else { "unknown (cut by the snap length)" }),
+        some(t.icrc.unknown, if counted_by_kernel { "not looked at" } else { "unknown (cut by the snap length)" }),
     ];
     let style = if t.icrc.bad == 0 { PLAIN } else { BAD };
     page.figures(style, "ICRC     ", &icrc.into_iter().flatten().collect::<Vec<_>>())?;
